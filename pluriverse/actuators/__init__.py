@@ -1,4 +1,4 @@
-"""Actuators: what stands between the commands of a policy and the efforts of joints."""
+"""Actuators: models between the commands of a policy and the efforts of joints."""
 
 from typing import Any
 

@@ -67,7 +67,7 @@ def curve_value(speeds: wp.array[float], efforts: wp.array[float], speed: float)
 
 @wp.func
 def held_effort(actuators: ActuatorArrays, actuator: int, wanted: float, speed: float) -> float:
-    """Return the effort that an actuator can exert of the one wanted, at a speed."""
+    """Return the requested effort clamped to what an actuator can exert at a speed."""
     upper = actuators.effort_limit[actuator]
     lower = -upper
     stall = actuators.stall_effort[actuator]
@@ -128,7 +128,7 @@ def exert_world(
         effort = held_effort(actuators, actuator, wanted, speed)
         tau = actuators.time_constant[actuator]
         if tau > 0.0:
-            # The exact solution of the lag over a step in which u' stays.
+            # The exact solution of the lag over a step with constant u'.
             before = actuators.effort[actuator]
             effort = before + (1.0 - wp.exp(-actuators.dt / tau)) * (effort - before)
         actuators.effort[actuator] = effort
@@ -142,7 +142,7 @@ def begin_world(
     mask: wp.array[bool],  # [world] empty for all
     actuators: ActuatorArrays,
 ):
-    """Forget efforts and commands of one world, and draw its delays."""
+    """Clear efforts and commands of one world, and draw its delays."""
     world = worlds[wp.tid()]
     if world < 0 or world >= actuators.sample.shape[0]:
         return

@@ -1,4 +1,4 @@
-"""JointActuators: PD drives with the delay, the limits, the motor and the lag of real ones."""
+"""JointActuators: PD drives with the delay, limits, motor curve and lag of real actuators."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,23 +15,23 @@ from pluriverse.types import ModelFlags
 
 # Longest delay in solver steps.
 DELAY_STEPS_MAX = 4096
-# What a drive of the model exerts. The limit stops its effort, which `joint_act` is part of. Gains have to
-# go as well, since MuJoCo's implicit integration takes the damping of a drive for one of the joint.
+# Arrays that switch off a drive of the model. The limit removes its effort, including `joint_act`. The gains
+# must be zero too, since MuJoCo's implicit integration adds the damping of a drive to that of the joint.
 _DRIVE_ARRAYS = ("joint_target_ke", "joint_target_kd", "joint_effort_limit")
 
 
 class JointActuators(StepStage):
     """Actuators of joints, evaluated in every solver step of the recorded step.
 
-    Commands stay where they are: `joint_target_pos`, `joint_target_vel` and `joint_act` of
+    Commands stay in place: `joint_target_pos`, `joint_target_vel` and `joint_act` of
     `Simulation.control`, or the targets of `Simulation.tensors`. The drives of the model are switched off for
-    the joints concerned (gains and effort limits of the model 0), and `Control.joint_f` of these is what the
-    actuators exert. Unlike a drive of the model, which solvers integrate implicitly, an actuator acts on the
-    state before the step, as its electronics does; stiff gains need short steps.
+    the joints concerned (gains and effort limits of the model 0), and the actuators write `Control.joint_f`
+    of these. Unlike a drive of the model, which solvers integrate implicitly, an actuator uses the state
+    before the step, like real electronics; stiff gains need short steps.
 
     The parameters are Warp arrays with an entry per actuator, sorted by world; write to them at any time, for
-    example other gains for each world. They begin with what is given here: a number, one per actuator
-    (shape [actuator]), or a mapping from patterns of joint labels to numbers.
+    example different gains per world. Their initial values are given here: a number, one per actuator (shape
+    [actuator]), or a mapping from patterns of joint labels to numbers.
 
     Args:
         simulation: The simulation.
@@ -39,16 +39,17 @@ class JointActuators(StepStage):
         stiffness: Gain of the position error [N·m/rad or N/m]; that of the model's drives if None.
         damping: Gain of the velocity error [N·m·s/rad or N·s/m]; that of the model's drives if None.
         effort_limit: Largest effort [N·m or N]; that of the model's drives if None.
-        velocity_limit: Speed from which there is no effort in the direction of motion [rad/s or m/s]; none if
-            None.
-        stall_effort: Effort of the motor at standstill [N·m or N]; with `no_load_speed` its line of efforts.
-        no_load_speed: Speed at which the motor gives no effort [rad/s or m/s].
+        velocity_limit: Speed above which there is no effort in the direction of motion [rad/s or m/s]; no
+            limit if None.
+        stall_effort: Effort of the motor at standstill [N·m or N]; with `no_load_speed` it defines the
+            torque-speed line.
+        no_load_speed: Speed at which the motor exerts no effort [rad/s or m/s].
         curve: Points (speed, largest effort) of another torque-speed curve, from speed 0 on.
         time_constant: Of a first-order lag of the effort [s], 0 for none.
-        delay: How late commands arrive [s]: one value, or a tuple of a lowest and a highest one, between
-            which every actuator draws one at each reset of its world.
+        delay: Delay of commands [s]: one value, or a tuple of a lowest and a highest one, between which every
+            actuator draws one at each reset of its world.
         seed: Seed of the delays, 0 to 2**31 - 1.
-        identities: What the delays of each world depend on, shape [world]; its index if None.
+        identities: Identity on which the delays of each world depend, shape [world]; its index if None.
 
     Raises:
         KeyError: If there is no such joint.
@@ -164,7 +165,7 @@ class JointActuators(StepStage):
 
     @property
     def no_load_speed(self) -> wp.array:
-        """Speed at which the motor gives no effort [rad/s or m/s], shape [actuator]."""
+        """Speed at which the motor exerts no effort [rad/s or m/s], shape [actuator]."""
         return self._arrays.no_load_speed
 
     @property
@@ -174,16 +175,16 @@ class JointActuators(StepStage):
 
     @property
     def delay(self) -> wp.array:
-        """How late commands arrive [s], drawn at resets, shape [actuator]; up to the highest one given."""
+        """Delay of commands [s], drawn at resets, shape [actuator]; at most the highest one given."""
         return self._arrays.delay
 
     @property
     def effort(self) -> wp.array:
-        """What was exerted in the last solver step [N·m or N], shape [actuator]."""
+        """Effort exerted in the last solver step [N·m or N], shape [actuator]."""
         return self._arrays.effort
 
     def remove(self) -> None:
-        """Take the actuators away; the drives of the model act again."""
+        """Remove the actuators; the drives of the model act again."""
         self._simulation.remove_stage(self)
         _switch_on_drives(self._simulation, self.dof, self._drives)
 
@@ -192,7 +193,7 @@ class JointActuators(StepStage):
         exert_worlds(worlds, self._arrays, state, self._simulation.control, self._model.device)
 
     def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
-        """Forget efforts and commands, and draw delays."""
+        """Clear efforts and commands, and draw delays."""
         begin_worlds(worlds, mask, self._arrays, self._model.device)
 
     def _values(self, name: str, value: Any, least: float, may_be_endless: bool) -> np.ndarray:
@@ -252,7 +253,7 @@ def _claim(simulation: Simulation, dofs: np.ndarray, labels: list[str], what: st
 
 
 def _switch_off_drives(simulation: Simulation, dofs: np.ndarray) -> dict[str, np.ndarray]:
-    """Let the drives of joints exert nothing; return what they were."""
+    """Switch off the drives of joints; return their previous values."""
     saved = {}
     for name in _DRIVE_ARRAYS:
         array = getattr(simulation.model, name)

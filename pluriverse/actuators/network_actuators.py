@@ -17,22 +17,23 @@ _SUFFIXES = {".pt": "torch", ".pth": "torch", ".jit": "torch", ".onnx": "onnx"}
 
 
 class NetworkActuators(JointActuators):
-    """Actuators whose effort a network gives ([Hwangbo2019]), from errors and velocities now and before.
+    """Actuators whose effort a network computes ([Hwangbo2019]) from present and past errors and velocities.
 
-    The features of an actuator are its position errors, now and some solver steps ago, then its velocities of
-    the same times; each is multiplied by its scale. The network maps an array [actuator, feature] to efforts
-    [actuator] or [actuator, 1]. It runs on the host (ONNX) or with torch, so each solver step is replayed by
-    itself. Limits, motor and lag are those of `JointActuators`; a delay is one of the effort.
+    The features of an actuator are its position errors at present and some solver steps ago, then its
+    velocities at the same times; each is multiplied by its scale. The network maps an array [actuator,
+    feature] to efforts [actuator] or [actuator, 1]. It runs on the host (ONNX) or with torch, so each solver
+    step is replayed separately. Limits, motor and lag are those of `JointActuators`; a delay applies to the
+    effort.
 
     Args:
         simulation: The simulation.
         network: File of a TorchScript (`.pt`, `.jit`) or ONNX (`.onnx`) network, or a function of an array
             [actuator, feature] (NumPy) that returns efforts.
         joints: Labels or patterns of the joints.
-        history: How many solver steps ago the features are, 0 for now.
+        history: Ages of the features in solver steps, 0 for the present.
         position_scale: Factor on position errors [1/rad or 1/m].
         velocity_scale: Factor on velocities [s/rad or s/m].
-        effort_scale: Factor on what the network gives [N·m or N].
+        effort_scale: Factor on the output of the network [N·m or N].
         velocities_first: Whether velocities come before position errors.
         **options: Options of `JointActuators`, without gains.
 
@@ -102,7 +103,7 @@ class NetworkActuators(JointActuators):
         return result
 
     def before_substep(self, worlds: wp.array[int], state: State) -> None:
-        """Evaluate the network, and exert what the motor can give of it."""
+        """Evaluate the network, and exert its effort within the limits of the motor."""
         control, past = self._simulation.control, self._past.numpy()
         episodes = self._arrays.episode.numpy()
         fresh = (episodes != self._seen_episode.numpy())[self.world]
@@ -120,7 +121,7 @@ class NetworkActuators(JointActuators):
         self._exert(worlds, state, effort)
 
     def _exert(self, worlds: wp.array[int], state: State, effort: np.ndarray) -> None:
-        """Hand the efforts to the stage of `JointActuators`, as feedforward."""
+        """Pass the efforts to the stage of `JointActuators`, as feedforward."""
         control = self._simulation.control
         wanted = control.joint_act.numpy().copy()
         wanted[self.dof] += effort

@@ -1,4 +1,4 @@
-"""Selection: which degrees of freedom a group of actuators drives, sorted by world."""
+"""Selection: the degrees of freedom that a group of actuators drives, sorted by world."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from pluriverse.selection.patterns import Patterns, match_labels
 
 @dataclass(frozen=True)
 class ActuatedDofs:
-    """Degrees of freedom with a position of their own, sorted by world."""
+    """Degrees of freedom with their own position coordinate, sorted by world."""
 
     dof: np.ndarray
     """Degree of freedom of the model, shape [actuator]."""
@@ -25,7 +25,7 @@ class ActuatedDofs:
 
 
 def select_dofs(model: Model, joints: Patterns, what: str) -> ActuatedDofs:
-    """Return the degrees of freedom of joints that a pattern finds.
+    """Return the degrees of freedom of joints that match a pattern.
 
     Args:
         model: The model.

@@ -1,4 +1,4 @@
-"""Crew: the parts of a fleet, started together and asked together."""
+"""Crew: the parts of a fleet, started and called together."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ def start_parts(ray: Any, parts: Sequence[Part]) -> None:
 
 
 def ask_parts(parts: Sequence[Part], calls: Sequence[Sequence[Call]]) -> list[list[Any]]:
-    """Have each part do its calls, and return the results when all have ended.
+    """Run the calls of each part, and return the results when all have finished.
 
     Raises:
         ClusterError: The first error there is, when all have ended.
@@ -71,7 +71,7 @@ def parts_as_they_end(ray: Any, parts: Sequence[Part]) -> Iterator[tuple[Part, l
             for part in [part for part in busy if part.reference in ready]:
                 yield part, part.finish()
     finally:
-        # Whoever stops listening, or is stopped by an error, must find no part still at work.
+        # If the caller stops iterating, or an error occurs, no part may still be running.
         for part in parts:
             if part.is_busy:
                 with contextlib.suppress(ClusterError):

@@ -1,4 +1,4 @@
-"""Description: what the worlds are that workers share, in a form that travels to them."""
+"""Description of the worlds that workers share, in a serializable form."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Description(Protocol):
         """Number of all worlds."""
 
     def build(self, worlds: range, *, device: Any, threads: int | None) -> BuiltWorlds:
-        """Return some of the worlds, which are what they are among all."""
+        """Return some of the worlds, identical to those in the whole."""
 
     def costs(self) -> np.ndarray:
         """Return how much a step of each world costs in proportion to the others, shape [world]."""
@@ -132,7 +132,7 @@ class FactoryDescription:
         return BuiltWorlds(simulation)
 
     def costs(self) -> np.ndarray:
-        """Return equal costs: what a function makes is not known."""
+        """Return equal costs, since the result of a function is unknown."""
         return np.ones(self.world_count)
 
 

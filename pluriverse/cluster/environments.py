@@ -1,4 +1,4 @@
-"""Environments of a task on a worker: built, stepped, and brought back to where a lost worker was."""
+"""Environments of a task on a worker: built, stepped, and restored after the loss of a worker."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Episodes: worlds that run for a while from their beginning, each ending in one row of figures."""
+"""Episodes: worlds that run from their initial state, each yielding one row of figures."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -76,7 +76,7 @@ class EpisodeJob:
                 raise  # no fault of the episodes: another worker may have it
             if len(piece.episodes) == 1:
                 return self._names(piece) | {"error": [f"{type(error).__name__}: {error}"]}
-            # One bad sample must not take its neighbours along.
+            # One bad sample must not fail its neighbours.
             columns = [self.run(single) for single in _singles(piece)]
             names = dict.fromkeys(name for each in columns for name in each)
             return {name: [value for each in columns for value in each.get(name, [None])] for name in names}
@@ -172,7 +172,7 @@ def _root_pose(simulation: Simulation) -> np.ndarray:
 
 
 def _figures(simulation: Simulation, begin: np.ndarray) -> dict[str, Any]:
-    """Return what every row has: how the first body moved, and what trouble there was."""
+    """Return the columns of every row: the motion of the first body, and failures."""
     moved = _root_pose(simulation) - begin
     worlds: Any = slice(None)
     if hasattr(simulation, "environment_world"):

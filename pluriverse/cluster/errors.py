@@ -4,15 +4,15 @@ MEMORY_REMEDY = "It may need more memory: give it fewer worlds, with more worker
 
 
 class ClusterError(RuntimeError):
-    """Workers cannot be had, do not fit the driver, or were lost more than once over the same work."""
+    """Workers are unavailable, do not match the driver, or were lost more than once over the same work."""
 
 
 class WorkerTaskError(ClusterError):
-    """Work failed on a worker for a reason of its own, which doing it again would not change."""
+    """Work failed on a worker for its own reason, which a retry would not change."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether work failed since memory could not be had, which it may be elsewhere.
+    """Return whether work failed for lack of memory, which another worker may have.
 
     Warp and PyTorch raise `RuntimeError` then, so their words decide.
     """

@@ -1,4 +1,4 @@
-"""Evaluations and sweeps: many episodes of a scene over workers, and a table of how they went."""
+"""Evaluations and sweeps: many episodes of a scene over workers, and a table of the results."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class EpisodeOptions(TypedDict, total=False):
     out: str | Path | None
     """Folder for the rows, in Parquet; None keeps them in memory, where they end with this process."""
     resume: Annotated[bool, False]
-    """Whether rows in `out` stay and only what is missing is done."""
+    """Whether existing rows in `out` are kept and only missing ones computed."""
     workers: int | None
     """Number of workers; one per core of the cluster if None."""
     batch: Annotated[int, BATCH_DEFAULT]
@@ -70,8 +70,8 @@ def evaluate(
 ) -> Any:
     """Let a policy control many episodes of a scene, and return a table with a row for each.
 
-    What a scene randomizes is drawn for each episode by its number, so an episode is the same in every batch,
-    on every worker, and in every later evaluation.
+    The scene's randomization is drawn for each episode by its number, so an episode is the same in every
+    batch, on every worker, and in every later evaluation.
 
     Args:
         policy: Called on the workers, before every control step, with what the worlds observe (`Rows` by the
@@ -118,8 +118,8 @@ def sweep(
 ) -> Any:
     """Run a scene with many values of its parameters, and return a table with a row for each.
 
-    Every sample has worlds of its own, which are stepped together where samples share their time step and
-    solver options. All samples see the same draws of a seed, so that differences are those of the parameters.
+    Every sample has its own worlds, which are stepped together with those of samples with the same time step
+    and solver options. All samples share the draws of a seed, so that differences come from the parameters.
 
     Args:
         scene: Scene file or name of a bundled scene.
@@ -236,7 +236,7 @@ def _episodes_of(
     if not isinstance(description, SceneDescription):
         return description, ("worlds",)
     kinds = description.read.kinds
-    # Where a world stands must not decide how it ends.
+    # The position of a world must not affect its result.
     description = dataclasses.replace(description, counts=(count,) * len(kinds), spacing=(0.0, 0.0, 0.0))
     return description, tuple(kind.plan.name for kind in kinds)
 
@@ -280,7 +280,7 @@ def _first_worlds(job: EpisodeJob) -> Any:
 
 
 def _fingerprint(job: EpisodeJob, pieces: list[Piece]) -> str:
-    """Return what tells this work from other work. Functions count by their names."""
+    """Return the key that identifies this work. Functions count by their names."""
     values: list[Any] = [
         job.steps,
         job.duration,

@@ -1,4 +1,4 @@
-"""Farm: independent pieces of work over workers, each done once, lost ones again.
+"""Farm: independent pieces of work over workers, each done once; lost pieces are repeated.
 
 A piece depends on nothing but its arguments, so every worker gets the same rows from it.
 """
@@ -47,7 +47,7 @@ def run_pieces(
     gpus: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Do all pieces that have no rows yet, and keep their rows as they come.
+    """Process all pieces without rows, and store their rows as they arrive.
 
     Args:
         ray: The module, connected.

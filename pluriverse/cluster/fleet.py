@@ -22,8 +22,8 @@ Observation = dict[str, Rows]
 class Fleet:
     """Steps the worlds of one description in many processes, with the bits of one process, world for world.
 
-    Every worker is a Ray actor with a `Simulation` of some neighbouring worlds. A worker that is lost is
-    replaced by one that does its work again, from the last snapshot, to the same bits.
+    Every worker is a Ray actor with a `Simulation` of some neighbouring worlds. A lost worker is replaced by
+    one that repeats its work from the last snapshot, with the same bits.
 
     Args:
         scene: Scene file or name of a bundled scene; or a function that takes a `range` of worlds and returns
@@ -40,7 +40,7 @@ class Fleet:
         asset_roots: Further folders that a scene may read files from, on this machine.
         address: Address of a Ray cluster, or "auto"; None uses the one that Ray is connected to, or starts
             one on this machine.
-        snapshot_interval: Calls after which each worker sends a snapshot, from which lost work is done again.
+        snapshot_interval: Calls after which each worker sends a snapshot, from which lost work is repeated.
 
     Raises:
         ClusterError: If there is no such cluster, workers find no place, or run other versions.
@@ -142,11 +142,11 @@ class Fleet:
         return _joined(names, [results[-1] for results in self._do([calls] * len(self._parts))])
 
     def reset(self, worlds: Any = None, *, draw: bool = True) -> None:
-        """Put worlds (default: all) back to their initial states.
+        """Reset worlds (default: all) to their initial states.
 
         Args:
             worlds: Indices, or one truth value per world; None for all.
-            draw: Whether what the scene randomizes is drawn anew, and variants are.
+            draw: Whether to redraw the scene's randomization, and variants.
 
         Raises:
             IndexError: If there is no such world.
@@ -159,7 +159,7 @@ class Fleet:
 
         Args:
             name: Name of the array, such as `joint_target_pos` or `body_mass`.
-            values: One number for all; or what the worlds have, one behind the other, in any shape.
+            values: One number for all; or the entries of the worlds, one after the other, in any shape.
             worlds: Indices in increasing order, or one truth value per world; None for all.
 
         Raises:
@@ -221,7 +221,7 @@ class Fleet:
 
         Args:
             function: Takes the `Simulation` of a worker and the `range` of its worlds among all. It may
-                change the simulation; where work has to be done again, it is called again.
+                change the simulation; if work must be repeated, it is called again.
             *arguments: Further arguments.
 
         Raises:
@@ -241,8 +241,8 @@ class Fleet:
     ) -> Iterator[tuple[Part, int, Observation]]:
         """Control all worlds by a policy on this process, each worker at its own pace.
 
-        No worker waits for another: as soon as one has an observation, the policy is asked and the worker
-        goes on. A world gets the same bits as in a loop over `observe`, `write` and `step`.
+        No worker waits for another: as soon as one has an observation, the policy is called and the worker
+        continues. A world gets the same bits as in a loop over `observe`, `write` and `step`.
 
         Args:
             policy: Takes what some worlds observe and their range, and returns arrays to write by their
@@ -296,7 +296,7 @@ class Fleet:
         return ask_parts(self._parts, calls)
 
     def _local(self, worlds: Any, what: str) -> list[np.ndarray | None]:
-        """Return, for each part, which of its worlds are meant, counted within the part; None for all."""
+        """Return, for each part, its selected worlds, counted within the part; None for all."""
         if worlds is None:
             return [None] * len(self._parts)
         chosen = np.asarray(worlds)
@@ -334,7 +334,7 @@ def _joined(names: Sequence[str], found: Sequence[Observation]) -> Observation:
 
 
 def shared_out(costs: np.ndarray, count: int) -> list[range]:
-    """Return worlds in so many ranges of neighbours that cost about the same, none empty.
+    """Return worlds in a number of contiguous ranges of similar cost, none empty.
 
     Args:
         costs: What each world costs in proportion to the others, shape [world].

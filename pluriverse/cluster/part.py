@@ -1,8 +1,8 @@
-"""Part: the worlds of one worker as the driver sees them, with what it takes to make good for its loss.
+"""Part: the worlds of one worker as seen by the driver, with the data to replace a lost worker.
 
-The driver keeps the last snapshot of the worlds and what was asked of them since. Where a worker is lost,
-with its process or its node, a new one is built, restored, and asked the same again. It gives the same bits,
-since a step depends on nothing else. What is lost a second time over the same work is an error.
+The driver keeps the last snapshot of the worlds and the calls since then. If a worker is lost, with its
+process or its node, a new one is built, restored, and sent the same calls. The results have the same bits,
+since a step depends on nothing else. A second loss over the same work is an error.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from pluriverse.cluster.worker import Call, Worker
 # Calls after which the driver asks for a snapshot: replaying them takes no longer than about so many steps of
 # the caller, and one snapshot in so many calls costs below one percent of a step of robots.
 SNAPSHOT_INTERVAL = 64
-# How often calls are begun before they are given up: once, and once again if the worker was lost.
+# Number of attempts at a call: one, and another if the worker was lost.
 ATTEMPT_COUNT_MAX = 2
-# Bytes of arguments kept for a replay before a snapshot takes their place.
+# Bytes of arguments kept for a replay before a snapshot replaces them.
 LOG_BYTES_MAX = 64 * 2**20
 
 
@@ -223,7 +223,7 @@ class Part:
             self._log_bytes += sum(getattr(each, "nbytes", 0) for _, given in calls for each in given)
 
     def _revive(self) -> None:
-        """Build a new worker and bring it to where the lost one was."""
+        """Build a new worker and restore the state of the lost one."""
         import ray
 
         self.restart_count += 1
@@ -237,7 +237,7 @@ class Part:
             ray.get(self._actor.run.remote(calls))
 
 
-# Calls that change nothing, so that a replay leaves them out.
+# Calls that change nothing, which a replay skips.
 _READING = ("observe", "report", "snapshot", "prepare", "spaces")
 
 

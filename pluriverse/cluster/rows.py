@@ -1,4 +1,4 @@
-"""Rows: an array of a simulation, or of a fleet of them, cut into worlds."""
+"""Rows: an array of a simulation or a fleet, split by world."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pluriverse.simulation import Simulation
 
 @dataclass(frozen=True)
 class Rows:
-    """What each world has of an array, one world behind the other."""
+    """The entries of each world in an array, one world after the other."""
 
     values: np.ndarray
     """Entries of all worlds, shape [entry, ...]."""
@@ -49,7 +49,7 @@ class Rows:
         return self.values.reshape(len(self), width, *self.values.shape[1:])
 
     def padded(self, fill: float = np.nan) -> np.ndarray:
-        """Return all entries as one array, shape [world, entry, ...], filled up where worlds have fewer."""
+        """Return all entries as one array, shape [world, entry, ...], padded where worlds have fewer."""
         counts = np.diff(self.start)
         shape = (len(self), int(counts.max(initial=0)), *self.values.shape[1:])
         result = np.full(shape, fill, dtype=np.result_type(self.values.dtype, type(fill)))
@@ -112,7 +112,7 @@ def entries_of(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def read_rows(simulation: Simulation, name: str, what: str) -> Rows:
-    """Return a copy of what each world has of an array."""
+    """Return a copy of the entries of each world in an array."""
     array, first, count = find_array(simulation, name, what)
     entries, start = entries_of(first, count)
     return Rows(array.numpy()[entries], start)

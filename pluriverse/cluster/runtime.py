@@ -1,4 +1,4 @@
-"""Ray: found, connected to, and asked for workers that fit the driver."""
+"""Ray: connection to a cluster, and workers that match the driver."""
 
 import importlib.metadata
 import os
@@ -49,7 +49,7 @@ def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> A
     ray = load_ray()
     if ray.is_initialized():
         return ray
-    # Work that was submitted to a cluster finds it by this variable.
+    # Jobs submitted to a cluster find it by this variable.
     address = address or os.environ.get("RAY_ADDRESS")
     # Workers of a local cluster are counted by the user, so its size follows from theirs.
     local: dict[str, Any] = {}
@@ -79,7 +79,7 @@ def connect(address: str | None, worker_count: int, cpus_per_worker: float) -> A
 
 
 def versions() -> dict[str, str]:
-    """Return what driver and workers must agree in: the versions that decide the bits of a step."""
+    """Return the versions that driver and workers must share, since they decide the bits of a step."""
     found = {"python": platform.python_version(), "pluriverse": pluriverse.__version__}
     for name in COMPARED_PACKAGES:
         try:

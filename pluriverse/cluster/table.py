@@ -1,4 +1,4 @@
-"""Result table: rows of many pieces of work, written one by one so that none is lost or counted twice.
+"""Result table: rows of many pieces of work, written one by one, so that none is lost or duplicated.
 
 The rows are a folder of Parquet files, one per piece, which any reader of Parquet opens as one table. A piece
 is written beside its place and then renamed to it, so a file that is there is whole.

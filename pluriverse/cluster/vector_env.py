@@ -48,8 +48,8 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     Every worker is a Ray actor with neighbouring environments. Environment for environment, `reset` and
     `step` give the bits of a `pluriverse.envs.VectorEnv` of all of them in one process, as long as the task
-    lets environments depend on nothing but themselves and draws with `env.uniform` and `env.normal`. A worker
-    that is lost is replaced by one that does its work again, once, from the last snapshot, to the same bits.
+    lets environments depend on nothing but themselves and draws with `env.uniform` and `env.normal`. A lost
+    worker is replaced, once, by one that repeats its work from the last snapshot, with the same bits.
 
     Args:
         task: Name of a task, as of `make_task`; or a function without arguments that returns a task, such as
@@ -63,7 +63,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: As of `pluriverse.envs.VectorEnv`.
         address: Address of a Ray cluster, or "auto"; None uses the one that Ray is connected to, or starts
             one on this machine.
-        snapshot_interval: Steps after which each worker sends a snapshot, from which lost work is done again.
+        snapshot_interval: Steps after which each worker sends a snapshot, from which lost work is repeated.
 
     Raises:
         ClusterError: If there is no such cluster, workers find no place, run other versions, or cannot build
@@ -149,7 +149,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin episodes anew, as `pluriverse.envs.VectorEnv.reset`.
+        """Start new episodes, like `pluriverse.envs.VectorEnv.reset`.
 
         Raises:
             ClusterError: If a worker is lost twice over it.
@@ -338,7 +338,7 @@ def _as_array(values: Any) -> np.ndarray:
 
 
 def _owned(values: Any) -> Any:
-    """Return copies that may be written to; what Ray hands out may not."""
+    """Return writable copies, since Ray's arrays are read-only."""
     if isinstance(values, tuple):
         return tuple(_owned(each) for each in values)
     if isinstance(values, dict):

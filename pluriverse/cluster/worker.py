@@ -1,7 +1,7 @@
 """Worker: one process that holds some of the worlds of a description and makes calls on them.
 
-Everything here is a function of what was asked before, so asking again gives the same bits. That is how lost
-work is made good: `pluriverse.cluster.part`.
+Results depend on the previous calls alone, so repeated calls give the same bits. Lost work is repeated that
+way (`pluriverse.cluster.part`).
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ class Worker:
         return os.getpid()
 
     def build(self, description: bytes, worlds: range, device: Any, threads: int | None) -> None:
-        """Build worlds of a pickled description, in place of those there are."""
+        """Build the worlds of a pickled description, replacing existing ones."""
         import warp as wp
 
         wp.config.log_level = wp.LOG_ERROR
@@ -60,7 +60,7 @@ class Worker:
         self._worlds_built().step(count)
 
     def reset(self, worlds: np.ndarray | None, draw: bool) -> None:
-        """Put worlds, named by their indices here, back to their initial state, newly drawn if wanted."""
+        """Reset worlds, by their indices here, to their initial state, with new draws on request."""
         built = self._worlds_built()
         if draw:
             variants = built.simulation

@@ -1,9 +1,9 @@
-"""Environments: tasks for learning, in as many worlds as there are, all of them different if need be.
+"""Environments: learning tasks in many worlds, which may all differ.
 
-`Task` is what to derive from, `Environment` steps a task with PyTorch tensors, `VectorEnv` is the same as
+`Task` is the base class of tasks, `Environment` steps a task with PyTorch tensors, `VectorEnv` is the same as
 `gymnasium.vector.VectorEnv`, `SingleEnv` one world as `gymnasium.Env`, and `RslRlEnv`, `SkrlEnv` and
-`Sb3VecEnv` are what learning libraries take. The names load on first use; the libraries come with the extra
-`learn`.
+`Sb3VecEnv` are adapters for learning libraries. The names load on first use; the libraries come with the
+extra `learn`.
 """
 
 import importlib

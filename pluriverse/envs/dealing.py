@@ -1,4 +1,4 @@
-"""Dealing: worlds of a few kinds for many environments."""
+"""Dealing: distribute worlds of a few kinds over many environments."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from pluriverse.model_builder import ModelBuilder
 
 
 def deal_worlds(kinds: Sequence[ModelBuilder], identities: np.ndarray) -> ModelBuilder:
-    """Return one world per environment, of the kinds in turn: identity 0 has the first.
+    """Return one world per environment, cycling through the kinds: identity 0 has the first.
 
     Worlds of a kind share what they are made of.
 

@@ -18,16 +18,16 @@ from pluriverse.simulation import Simulation, StepStage
 from pluriverse.solvers.sap import SolverSAP
 from pluriverse.tensors import RobotTensors
 
-# Distance of the worlds of a scene [m]: each is its own space, so all stand in the same place.
+# Spacing of the worlds of a scene [m]: worlds are separate spaces, so all are at the origin.
 NO_SPACING = (0.0, 0.0, 0.0)
 
 
 @dataclass
 class StepResult:
-    """What a step of an environment gave. Tensors are new in each step, and may be kept."""
+    """Result of a step of an environment. Tensors are new in each step, and may be kept."""
 
     observations: Any
-    """What the policy sees next, [env, number] or several by their names; after a reset the new episode's."""
+    """Next observations, [env, number] or several by name; after a reset those of the new episode."""
     rewards: Any
     """Reward of the step, shape [env]."""
     terminated: Any
@@ -35,8 +35,7 @@ class StepResult:
     truncated: Any
     """Whether time ended it, shape [env]."""
     final_observations: Any = None
-    """What was seen at the end of episodes that have ended, where these are reset at once and some have; else
-    None."""
+    """Final observations of ended episodes, if these are reset at once and some have ended; else None."""
     reward_terms: dict[str, Any] = field(default_factory=dict)
     """Terms of the reward by their names, shape [env] each."""
 
@@ -44,18 +43,18 @@ class StepResult:
 class Environment:
     """A task in many worlds at once.
 
-    A run repeats bit for bit with its seed. An environment goes through the same episodes in a batch of 1 or
-    of 4,096: what it draws depends on `seed`, its identity, its episode and step.
+    Runs with the same seed are identical to the bit. An environment has the same episodes in a batch of 1 or
+    of 4,096: its draws depend on `seed`, its identity, its episode and step.
 
     Args:
-        task: What is to be learnt.
+        task: The task.
         env_count: Number of environments, one world each.
-        seed: Seed of everything that is drawn, 0 to 2**31 - 1.
+        seed: Seed of all draws, 0 to 2**31 - 1.
         device: Device of simulation and tensors; the best there is if None.
         threads: CPU threads of the simulation; all cores if None.
         identities: Identity of each environment, if it is a part of a larger batch; 0, 1, 2 ... if None.
-        reset_done: Whether environments begin anew in the step in which they end. Otherwise call `reset`.
-        strict: Whether trouble of a world is an error instead of a warning.
+        reset_done: Whether environments are reset in the step in which they end. Otherwise call `reset`.
+        strict: Whether a failing world is an error instead of a warning.
 
     Raises:
         ImportError: If PyTorch is not installed.
@@ -102,7 +101,7 @@ class Environment:
         self._episode: Any = wp.zeros(count, dtype=wp.int32, device=wp_device)
         self._step: Any = wp.zeros(count, dtype=wp.int32, device=wp_device)
         self.episodes = wp.to_torch(self._episode)
-        """Episodes that each environment has begun, shape [env]."""
+        """Episodes that each environment has started, shape [env]."""
         self.episode_steps = wp.to_torch(self._step)
         """Steps that each environment has made in its episode, shape [env]."""
         for name, array in (("episodes", self._episode), ("episode steps", self._step)):
@@ -118,7 +117,7 @@ class Environment:
                 "numbers in an action. Set it as an attribute of the class, or in setup()."
             )
         self.actions = torch.zeros((count, int(task.action_count)), device=self.device)
-        """Actions of the last step, clipped, shape [env, action_count]; zero when an episode begins."""
+        """Actions of the last step, clipped, shape [env, action_count]; zero at the start of an episode."""
         self.previous_actions = torch.zeros_like(self.actions)
         """Actions of the step before, shape [env, action_count]."""
         self._beginning_array: Any = wp.zeros(count, dtype=wp.bool, device=wp_device)
@@ -187,11 +186,11 @@ class Environment:
     # what happens
 
     def reset(self, mask: Any = None, *, seed: int | None = None) -> Any:
-        """Begin episodes anew and return the observations of all environments.
+        """Start new episodes and return the observations of all environments.
 
         Args:
             mask: Which environments, truth values [env]; all if None.
-            seed: Seed to draw from, from now on. With it, all environments begin with their first episode.
+            seed: New seed. With it, all environments restart at their first episode.
 
         Raises:
             ValueError: If the mask does not fit.
@@ -266,7 +265,7 @@ class Environment:
         if task.scene is not None:
             from pluriverse.scene import load_scene
 
-            # Where a world stood among others, its bits would depend on the size of the batch.
+            # If worlds had different positions, their bits would depend on the size of the batch.
             model: Any = load_scene(task.scene, num_worlds=count, device=device, spacing=NO_SPACING).model
         else:
             built = task.build(self._identities)
@@ -311,10 +310,10 @@ class Environment:
         self.task.reset(self, mask)
 
     def _return_worlds(self) -> None:
-        """Draw anew and put worlds back, by a replayed recording from the second time on.
+        """Randomize and reset worlds, by a replayed recording from the second call on.
 
-        Some thirty launches from Python would take as long as stepping thirty robots, and somebody falls in
-        almost every step. The first call loads the kernels, which a recording must find.
+        Some thirty launches from Python would take as long as stepping thirty robots, and some environment
+        ends in almost every step. The first call loads the kernels, which a recording requires.
         """
         simulation = self.simulation
         if self._recorded_stages != simulation.stages:
@@ -322,7 +321,7 @@ class Environment:
             self._launch_return()
             return
         if self._return_graph is None:
-            # Stages in Python, and solvers that take in what was drawn through Python, cannot be recorded.
+            # Python stages, and solvers that are updated through Python, cannot be recorded.
             if not isinstance(simulation.solver, SolverSAP) or not all(
                 stage.is_recorded for stage in simulation.stages
             ):
@@ -350,7 +349,7 @@ class Environment:
                 )
             if not math.isfinite(float(part.sum())):
                 self._refuse_infinite(part, f"observe: {name}")
-        # Tensors of robots change with the next step; what is given away is kept by learners.
+        # Tensors of robots change with the next step, but learners keep observations.
         if isinstance(seen, dict):
             return {name: _owned(part) for name, part in seen.items()}
         return _owned(seen)
@@ -368,11 +367,11 @@ class Environment:
         if not math.isfinite(float(total.sum())):
             for name, term in (terms or {"the reward": total}).items():
                 self._refuse_infinite(term, f"reward: {name}")
-        # A world that froze in the step shows its last sound state; its reward is that of it.
+        # A world that froze in the step shows its last valid state, which determines its reward.
         return _owned(total), terms
 
     def _refuse_infinite(self, values: Any, what: str) -> None:
-        """Raise for numbers that would spoil a policy without a word."""
+        """Raise for non-finite numbers, which would silently ruin a policy."""
         finite = self._torch.isfinite(values).reshape(self.env_count, -1)
         if bool(finite.all()):
             return  # only the sum was too large

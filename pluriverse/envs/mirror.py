@@ -1,6 +1,6 @@
-"""Mirror: what a task looks like in a mirror along the robot, for robots with a left and a right side.
+"""Mirror: reflection of tasks in the sagittal plane, for robots with a left and a right side.
 
-What is learnt for one side holds for the other ([Mittal2024]). The reflection swaps y for -y in the axes of
+Experience of one side is valid for the other ([Mittal2024]). The reflection swaps y for -y in the axes of
 the base: vectors keep x and z, angular velocities keep y.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.types import JointType
 
-# Signs of a vector, and of an angular velocity, in the mirror.
+# Signs of a reflected vector, and of a reflected angular velocity.
 VECTOR = (1.0, -1.0, 1.0)
 SPIN = (-1.0, 1.0, -1.0)
 # Distance of an anchor from the mirror image of its counterpart [m], and difference of their axes, below
@@ -23,7 +23,7 @@ PAIR_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Reflection:
-    """A vector in the mirror: which component each takes its value from, and its sign.
+    """Reflection of a vector: source component and sign of each component.
 
     Reflections of parts are added up in the order of the parts: `Reflection.signed(1.0, -1.0, 1.0) + joints`.
     """
@@ -110,7 +110,7 @@ def mirrored_joints(model: Model, body_q: np.ndarray, names: Sequence[str]) -> R
 
 
 def _turned(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Return a vector turned by a unit quaternion xyzw."""
+    """Return a vector rotated by a unit quaternion xyzw."""
     axis, w = quaternion[:3], quaternion[3]
     cross = 2.0 * np.cross(axis, vector)
     return np.asarray(vector + w * cross + np.cross(axis, cross))

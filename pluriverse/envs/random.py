@@ -11,9 +11,9 @@ import warp as wp
 from pluriverse.launch import RECORDING, launch_kernel
 from pluriverse.math.counter_random import open_uniform_of, philox
 
-# Second word of the key of all draws of environments, so that they are none of those of randomizers.
+# Second word of the key of environment draws, which keeps them distinct from those of randomizers.
 ENVIRONMENT_STREAM = wp.constant(wp.uint32(0x656E7673))
-# Draws of one call are told apart by their place, calls of one step by this many places.
+# Draws of one call are distinguished by their index, calls of one step by this offset.
 CALL_PLACE_COUNT = 1 << 12
 # Draws in a reset and in an observation are told apart from those of other functions by the highest bits of
 # the place. All environments observe again where one of them begins anew, and the others have to see the same

@@ -35,11 +35,11 @@ class TaskEntry:
 
 
 _LEGS = LearningConfig(env_count=256, iterations=1000)
-# Torques of a robot four times as heavy as Go1 are ten times as large, and would outweigh everything else.
+# Torques of a robot four times as heavy as Go1 are ten times as large, and would dominate the reward.
 _HEAVY = {"torques": -1.0e-5}
 
 
-# Larger actions at the beginning throw a heavy robot down before it learns anything.
+# Larger initial actions make a heavy robot fall before it learns anything.
 _LEGS_CALM = replace(_LEGS, initial_std=0.6)
 
 # Small actions change the motion of the clock little at a time, so that updates may change more.

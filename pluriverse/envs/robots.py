@@ -1,7 +1,7 @@
-"""Robots by name: where their files are found, with gains of drives and home poses that work.
+"""Robots by name: locations of their files, with suitable drive gains and home poses.
 
-Puli, Ada, Heron and the cart and pole belong to this package. The files of others are not shipped: they are
-looked for in folders of yours, and at last fetched from the MuJoCo Menagerie, if its package is installed.
+Puli, Ada, Heron and the cart and pole belong to this package. The files of others are not bundled: they are
+searched in your folders, then fetched from the MuJoCo Menagerie, if its package is installed.
 """
 
 import os
@@ -93,7 +93,7 @@ ROBOTS: dict[str, Robot] = {
             ),
             height=0.58,
             home={"?F_HFE": 0.4, "?H_HFE": -0.4, "?F_KFE": -0.8, "?H_KFE": 0.8},
-            # Softer drives let its 50 kg sag until the thighs touch the ground.
+            # With softer drives its 50 kg sag until the thighs touch the ground.
             drive_gains={"*_HAA": (200.0, 8.0), "*_HFE": (200.0, 8.0), "*_KFE": (200.0, 8.0)},
             effort_limit={"*_HAA": 80.0, "*_HFE": 80.0, "*_KFE": 80.0},
             armature=0.02,
@@ -226,7 +226,7 @@ def add_robot(
     asset_roots: Sequence[str | Path] = (),
     lift: float = 0.0,
 ) -> Robot:
-    """Add a robot in its home pose, with its drives holding it there.
+    """Add a robot in its home pose, with drive targets at that pose.
 
     Args:
         builder: Builder to add to.
@@ -267,7 +267,7 @@ def add_robot(
 
 
 def _take_home(builder: ModelBuilder, robot: Robot, first_joint: int, lift: float) -> None:
-    """Put a robot into its home pose, with targets to hold it."""
+    """Set a robot to its home pose, with matching drive targets."""
     used: set[str] = set()
     is_free = False
     for joint in range(first_joint, len(builder.joint_type)):

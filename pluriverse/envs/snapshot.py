@@ -1,9 +1,8 @@
-"""Snapshot of an environment: all that further steps depend on, in a form that travels between processes.
+"""Snapshot of an environment: everything that later steps depend on, in a form for other processes.
 
-What a simulation holds is saved by the simulation. A task is a plain object of its user, so its attributes
-are looked through: tensors, arrays, numbers, generators, and lists, mappings and objects of them are copied.
-What shows memory of the simulation needs no copy. Functions, classes, modules and files stay as `setup` makes
-them.
+The simulation saves its own data. A task is a plain object of its user, so its attributes are traversed:
+tensors, arrays, numbers, generators, and lists, mappings and objects of them are copied. Views of the
+simulation's memory need no copy. Functions, classes, modules and files stay as `setup` makes them.
 """
 
 import pickle
@@ -38,7 +37,8 @@ def save_environment(env: Environment) -> dict[str, Any]:
         "robots": [_arrays_of(robots) for robots in env._robots],
         "actions": [_numbers(env.actions), _numbers(env.previous_actions)],
         "task": _Saver(env).save(env.task),
-        # Tasks should draw by `env.uniform`; those that do not are at least continued with what comes next.
+        # Tasks should draw by `env.uniform`; for those that do not, the state of other generators is
+        # continued.
         "random": (
             random.getstate(),
             np.random.get_state(),  # noqa: NPY002, that is what such tasks use
@@ -48,7 +48,7 @@ def save_environment(env: Environment) -> dict[str, Any]:
 
 
 def restore_environment(env: Environment, saved: dict[str, Any]) -> None:
-    """Bring an environment that was made in the same way to where another one was saved.
+    """Restore the saved state of an environment into one that was made in the same way.
 
     Raises:
         RuntimeError: If an attribute of the task cannot be brought back, by its name.

@@ -1,4 +1,4 @@
-"""Task: what a robot is to learn, as a small class."""
+"""Task: the definition of what a robot learns, as a small class."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 class Task:
     """What happens in an environment; a base class.
 
-    Derive from it, say how worlds are built, what is observed, what is rewarded and when an episode ends:
+    Derive from it and define how worlds are built, observations, rewards and the end of episodes:
 
     * `build` returns the worlds, one per environment, which may differ;
     * `setup` runs once: take tensors (`env.tensors("go1")`), set `action_count`;
     * `act`, `observe`, `reward` and `terminated` run in each step, for all environments at once, on PyTorch
       tensors whose first axis is the environment;
     * `reset` runs for the environments that begin anew, after their worlds have returned to the initial state
-      that `randomization` drew. `finish` runs just before, while what they have reached can still be read:
-      the place for a curriculum.
+      that `randomization` drew. `finish` runs just before, while the final state can still be read: the place
+      for a curriculum.
 
     Arguments and attributes are plain Python: a task that takes parameters takes them in `__init__`.
     """
@@ -47,7 +47,7 @@ class Task:
 
         Args:
             identities: Identity of each environment, shape [env]; 0, 1, 2 ... unless a part of a larger batch
-                is made. What differs between worlds should follow from it, not from the place.
+                is made. Differences between worlds should depend on it, not on the index.
 
         Raises:
             NotImplementedError: If a task has neither this nor `scene`.
@@ -72,9 +72,9 @@ class Task:
         )
 
     def observe(self, env: "Environment") -> Any:
-        """Return what the policy sees: a tensor [env, number], or several by their names.
+        """Return the observations: a tensor [env, number], or several by their names.
 
-        With several, `policy` is what the policy sees and `critic`, if given, what a critic sees.
+        With several, the policy gets `policy` and a critic `critic`, if given.
         """
         raise NotImplementedError(
             f"{type(self).__name__}: define observe(self, env), which returns a tensor of shape [env, "
@@ -92,15 +92,15 @@ class Task:
         return None
 
     def finish(self, env: "Environment", mask: Any) -> None:
-        """Called for environments whose episode has ended, shape [env], before their worlds return."""
+        """Called for environments whose episode has ended, shape [env], before their worlds are reset."""
 
     def reset(self, env: "Environment", mask: Any) -> None:
-        """Called for environments that begin anew, truth values [env], after they have returned."""
+        """Called for environments that start an episode, truth values [env], after their reset."""
 
     def mirror(self, env: "Environment") -> "Mirror | None":
         """Return observations and actions in the mirror, for a robot whose two sides are alike; None if not.
 
-        What is experienced on one side then counts for the other too, with `LearningConfig(symmetric=True)`.
+        Experience of one side is then also used for the other, with `LearningConfig(symmetric=True)`.
         """
         return None
 

@@ -23,7 +23,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         seed: Seed until `reset(seed=...)` gives another.
         autoreset_mode: `AutoresetMode.NEXT_STEP` (the default of Gymnasium): an environment that has ended is
             reset by the next step, whose action for it is ignored. `SAME_STEP`: it is reset at once, and
-            `info["final_obs"]` has what was seen last. `DISABLED`: reset it by
+            `info["final_obs"]` has the last observation. `DISABLED`: reset it by
             `reset(options={"reset_mask": mask})`.
         library: `"numpy"`, or `"torch"` for tensors on the device of the simulation.
         device: Device of the simulation; NumPy needs a CPU.
@@ -124,7 +124,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             given = env._as_actions(actions) * ~reset.unsqueeze(1)
             result = env.step(given)
             if bool(reset.any()):
-                # They were stepped with the others, but what they begin with now is all that counts.
+                # They were stepped with the others, but only their initial observations count.
                 env.task.finish(env, reset)
                 result.observations = env.reset(reset)
                 keep = ~reset
@@ -157,7 +157,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         )
 
     def progress(self) -> dict[str, Any]:
-        """Return what later calls depend on beside the environment, for `set_progress`."""
+        """Return the state beside the environment that later calls depend on, for `set_progress`."""
         return {"ended": self._ended.cpu().numpy().copy(), "is_fresh": self._is_fresh}
 
     def set_progress(self, progress: dict[str, Any]) -> None:

@@ -363,7 +363,7 @@ class Randomizer:
         yield from self._variant_rows(name)
 
     def _check_values(self, term: Property, found: np.ndarray, components: list[int], words: int) -> None:
-        """Check that whatever a term draws is allowed, for all variants, and that limits stay in order."""
+        """Check that all values of a term are allowed, for all variants, and that limits stay ordered."""
         opposite = _OPPOSITE.get(term.name)
         for key, entities, values in self._rows(term.name):
             meant = found[entities]

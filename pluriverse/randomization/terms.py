@@ -109,7 +109,7 @@ class PseudoInertia(Term):
     alpha: Distribution | None = None
     """α: the mass is multiplied by exp(2α), and the inertia with it."""
     d: Distribution | None = None
-    """d1, d2, d3: what lies at x along an axis of the body goes to exp(d) x, the centre of mass too."""
+    """d1, d2, d3: coordinates along the body's axes scale by exp(d), including the centre of mass."""
     s: Distribution | None = None
     """s12, s13, s23: shears, dimensionless, which rotate the principal axes."""
     t: Distribution | None = None

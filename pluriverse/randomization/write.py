@@ -27,7 +27,7 @@ class Targets:
     entity: wp.array[int]
     """Flat index of the entity, shape [target]."""
     local: wp.array[int]
-    """Place of the entity in its world, by which draws differ, shape [target]. Parts of one body have one."""
+    """Index of the entity in its world, which separates draws, shape [target]. Parts of a body share it."""
 
 
 @wp.struct

@@ -1,4 +1,4 @@
-"""The state of loading one kind of world: its builder, its document and what was noted on the way."""
+"""State of loading one kind of world: its builder, its document and collected notes."""
 
 import re
 import warnings
@@ -39,7 +39,7 @@ class Assembly:
 
     @contextmanager
     def entry(self, section: str, index: int) -> Iterator[None]:
-        """Add an entry of a section: keep its errors for `raise_errors`, and remember what came of it."""
+        """Add an entry of a section: collect its errors for `raise_errors`, and record its entities."""
         labels = _labels(self.builder)
         before = {kind: len(names) for kind, names in labels.items()}
         try:
@@ -61,13 +61,13 @@ class Assembly:
             raise SapSceneLoaderError(joined_messages(self._errors))
 
     def field_of(self, message: str) -> FieldPath | None:
-        """Return the entry that the body, joint, shape or articulation came from that a message names."""
+        """Return the entry of the body, joint, shape or articulation that a message names."""
         named = re.match(r"(body|joint|shape|articulation) '(.*?)' \(index \d+\)", message)
         return self._fields.get((named[1], named[2])) if named else None
 
     @contextmanager
     def at(self, *field: str | int) -> Iterator[None]:
-        """Say that what happens inside is about a field below the current one.
+        """Set the current field to one below it while the context is active.
 
         Raises:
             SapSceneLoaderError: For each error of a value or a file inside, with the place of the field.
@@ -86,7 +86,7 @@ class Assembly:
             self._field = outer
 
     def note_unsupported(self, feature: str) -> None:
-        """Note that the scene asks for something that is not done."""
+        """Record an unsupported feature of the scene."""
         self._features.append(self.document.located(self._field, feature))
 
     def warn(self, text: str) -> None:
@@ -99,7 +99,7 @@ class Assembly:
 
 
 def _labels(builder: Any) -> dict[str, list[str]]:
-    """Return the builder's lists of labels by what they are of."""
+    """Return the builder's lists of labels by kind of entity."""
     return {
         "body": builder.body_label,
         "joint": builder.joint_label,

@@ -1,4 +1,4 @@
-"""The cache of fetched assets: entries come into it whole or not at all.
+"""The cache of fetched assets: entries are complete or absent.
 
 An entry is a folder with `files/`, what was fetched, and `source.json`, where it came from and the size of
 every file. It is filled in a folder of another name and renamed at the end, so that neither a broken download
@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# The documented environment variables: where the cache lies, and whether anything may be fetched.
+# Documented environment variables: folder of the cache, and whether fetching is forbidden.
 CACHE_VARIABLE = "SAP_WARP_ASSET_CACHE"
 OFFLINE_VARIABLE = "SAP_WARP_ASSET_OFFLINE"
 
-# How often a process that waits for another looks whether it is its turn [s].
+# Polling interval of a process that waits for another [s].
 LOCK_INTERVAL = 0.05
-# What an interrupted process left behind is deleted after so long [s]: longer than any fetch may take.
+# Age after which leftovers of an interrupted process are deleted [s]: longer than any fetch may take.
 STAGING_AGE_MAX = 86400.0
 
 _FILES = "files"
@@ -59,7 +59,7 @@ def store(entry: Path, source: dict[str, Any], fill: Callable[[Path], None], *, 
 
     Args:
         entry: Folder of the entry.
-        source: Where the files come from, for the curious.
+        source: Origin of the files, for information.
         fill: Writes the files into an empty folder.
         wait: How long to wait for another process that fills the same entry [s].
 
@@ -108,7 +108,7 @@ def _fill(entry: Path, source: dict[str, Any], fill: Callable[[Path], None]) -> 
 
 
 def _delete_abandoned(entry: Path) -> None:
-    """Delete what processes that were killed have left of this entry."""
+    """Delete the leftovers of killed processes for this entry."""
     for path in entry.parent.glob(f"{entry.name}.part-*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > STAGING_AGE_MAX:
@@ -117,7 +117,7 @@ def _delete_abandoned(entry: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path, wait: float) -> Iterator[None]:
-    """Hold the lock of a file, which the system gives back even if the process is killed."""
+    """Hold the lock of a file, which the system releases even if the process is killed."""
     try:
         import fcntl
     except ImportError:  # Windows; the rename at the end still keeps entries whole

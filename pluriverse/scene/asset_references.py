@@ -1,7 +1,7 @@
-"""What the files of an asset refer to: it must lie where the scene may read, and be of a sane size.
+"""References of asset files: they must lie where the scene may read, and have a reasonable size.
 
-The importers and the libraries below them follow every path. So the documents are looked through before they
-are imported; where a path is ambiguous, every place that it could mean counts.
+The importers and the libraries below them follow every path. So the documents are checked before they are
+imported; for an ambiguous path, every possible place is checked.
 """
 
 import html

@@ -74,7 +74,7 @@ class Asset(Overrides):
         default=False, description="xform is the pose of the first body, not of the asset's origin"
     )
     register_mujoco_custom_attributes: bool = Field(
-        default=False, description="keep what the asset says about MuJoCo only, for SolverMuJoCo"
+        default=False, description="keep the asset's MuJoCo-specific attributes, for SolverMuJoCo"
     )
 
 
@@ -131,7 +131,7 @@ class UsdAsset(Asset):
 
 
 class UnsupportedAsset(BaseModel):
-    """An asset of a type that is not read yet; its options are not looked at."""
+    """An asset of a type that is not supported yet; its options are not checked."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     id: Any = None
@@ -159,7 +159,7 @@ AnyAsset = Annotated[
 
 
 def register_mujoco_attributes(builder: Any) -> None:
-    """Let a builder keep what assets say about MuJoCo only."""
+    """Let a builder keep the MuJoCo-specific attributes of assets."""
     from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 
     register_custom_attributes(builder)
@@ -233,7 +233,7 @@ def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) ->
     builder.default_shape_cfg = shape_configuration(default, asset.configuration())
     try:
         with assembly.at("source"), warnings.catch_warnings():
-            # What the importer warns about is in its report, and from there in the features not supported.
+            # Warnings of the importer are in its report, and from there in the unsupported features.
             warnings.simplefilter("ignore", AssetWarning)
             try:
                 return ASSET_IMPORTERS[kind](assembly, content, asset, attachment), first_shape
@@ -246,7 +246,7 @@ def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) ->
 
 
 def _override_material(builder: Any, override: dict[str, Any], first_shape: int) -> None:
-    """Let the asset's own material give way to what the scene says about it."""
+    """Override the asset's own material by that of the scene."""
     for field in MATERIAL_FIELDS:
         if field in override:
             array = f"shape_{field}" if field in ("margin", "gap") else f"shape_material_{field}"
@@ -261,7 +261,7 @@ def _hide_colliders(builder: Any, first_shape: int) -> None:
 
 
 def _attachment(assembly: Assembly, asset: Asset) -> dict[str, Any]:
-    """Return the importer's options that say what holds the asset, and where."""
+    """Return the importer's options for the attachment of the asset's base."""
     options: dict[str, Any] = {
         "xform": asset.xform.as_list(),
         "parent_body": find_body(assembly, asset.parent_body, "parent_body"),

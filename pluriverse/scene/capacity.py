@@ -1,7 +1,7 @@
-"""Whether this machine can hold the worlds that a scene asks for: asked before they are made.
+"""Check that this machine can hold the worlds of a scene, before they are made.
 
-A few characters of a scene ask for more worlds than any memory holds, and a system out of memory ends the
-process, or others, without a word.
+A few characters of a scene can request more worlds than any memory holds, and a system without memory kills
+processes without a message.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Any
 ENTITY_BYTES = 1000
 # Per world, whatever it holds: ranges, gravity, counters and statistics.
 WORLD_BYTES = 1000
-# Per contact slot: shapes, points, normal, force, and what the solver keeps of it.
+# Per contact slot: shapes, points, normal, force, and data of the solver.
 CONTACT_BYTES = 1000
 # Indices are 32-bit integers.
 ENTITY_COUNT_MAX = 2**31 - 1
@@ -28,7 +28,7 @@ def check_capacity(
     Args:
         builders: A builder per kind of world.
         counts: Number of worlds of each kind.
-        contact_counts: Contact slots in a world of each kind, where the scene says so.
+        contact_counts: Contact slots in a world of each kind, where the scene sets them.
 
     Raises:
         ValueError: They do not.

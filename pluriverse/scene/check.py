@@ -1,4 +1,4 @@
-"""Checking a scene file: everything that loading it would complain of, without stepping it."""
+"""Checking a scene file: all errors that loading it would raise, without stepping it."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ class SceneCheck:
     path: Path
     """The file."""
     errors: tuple[str, ...]
-    """What is wrong, each with file, line, field, value and remedy; empty for a valid scene."""
+    """Errors, each with file, line, field, value and remedy; empty for a valid scene."""
     unsupported_features: tuple[str, ...]
-    """What the format knows and this version does not do, each with file, line and field."""
+    """Features of the format that this version does not support, each with file, line and field."""
     warnings: tuple[str, ...]
     """What loading the scene warns of."""
 
@@ -33,7 +33,8 @@ def check_scene(path: str | Path, *, asset_roots: Sequence[str | Path] = ()) -> 
     """Return what is wrong with a scene file.
 
     Its assets are read (and fetched, if need be), and one world of each kind is made into a model; nothing is
-    stepped. Errors of one section are found together; those of a later one may come up when these are mended.
+    stepped. Errors of one section are found together; those of later sections may appear once these are
+    fixed.
 
     Args:
         path: The file, or the name of a scene that ships with the package.

@@ -30,7 +30,7 @@ class Samples(SceneMapping):
 
 
 class TimedSamples(Samples):
-    """Rows of numbers with the times from which on they hold."""
+    """Rows of numbers with their start times."""
 
     dt: Positive | None = Field(default=None, description="s")
     times: list[Any] | None = Field(default=None, description="s, one per row, increasing")
@@ -58,7 +58,7 @@ class ControlFile(SceneMapping):
 
 @dataclass(frozen=True)
 class Recording:
-    """What a file of recorded control says about one world."""
+    """Contents of a file of recorded control for one world."""
 
     source_path: Path
     """The file."""
@@ -141,7 +141,7 @@ class ControlSequence:
             target.assign(np.tile(row, len(self.worlds)).astype(np.float32))
 
     def apply_initial_state(self, model: Any, state: Any) -> None:
-        """Put the worlds of a state where the recording begins; poses of bodies follow."""
+        """Set the worlds of a state to the start of the recording, and update body poses."""
         from pluriverse.dynamics import eval_fk
 
         joint_q, joint_qd = state.joint_q.numpy(), state.joint_qd.numpy()
@@ -156,7 +156,7 @@ class ControlSequence:
         eval_fk(model, state.joint_q, state.joint_qd, state)
 
     def _move_free_joints(self, model: Any, rows: np.ndarray) -> None:
-        """Move the free joints of each world's row of coordinates to where the world stands."""
+        """Offset the free joints in each world's row of coordinates by the position of the world."""
         from pluriverse.model import poses
         from pluriverse.types import JointType
 
@@ -232,7 +232,7 @@ def _times(values: Sequence[Any], count: int) -> tuple[np.ndarray, float]:
     if not (steps > 0.0).all():
         place = int(np.argmin(steps > 0.0)) + 1
         raise FieldError(f"{shown(values[place])} is not later than the time before it", "times", place)
-    # The last sample holds as long as the one before it did.
+    # The last sample holds as long as the previous one.
     return times, float(times[-1] - times[0] + (steps[-1] if count > 1 else 1.0))
 
 

@@ -13,19 +13,19 @@ from pluriverse.scene.errors import SapSceneLoaderError
 from pluriverse.scene.json_lines import FieldPath, find_json_lines
 
 # A scene of thousands of bodies has some 1e5 values. The bound stops nested YAML aliases, which grow
-# exponentially from a few lines, and mistakes by the million. A value takes some 300 bytes, its error 1 kB.
+# exponentially from a few lines, and huge files by mistake. A value takes some 300 bytes, its error 1 kB.
 VALUE_COUNT_MAX = 500_000
 # YAML takes some 30 microseconds a value and 1 a character, so these take some seconds.
 YAML_PART_COUNT_MAX = 60_000
 YAML_SIZE_MAX = 5_000_000
-# What begins or parts values in YAML, whether it stands in a text or not.
+# Characters that start or separate values in YAML, including those within texts.
 _YAML_PART = re.compile(r"[,\[{\n&*]|[-?:](?=\s)")
-# What aliases and merges of a YAML file may stand for: as much as its values take to read.
+# Number of values that aliases and merges of a YAML file may expand to.
 YAML_EXPANSION_MAX = 100_000
 # A scene of that many values has some 10 MB; the bound stops what is no scene at all.
 SCENE_SIZE_MAX = 64 * 2**20
 
-# Files that hold robots, which people name in place of a scene.
+# Robot files, which users may pass in place of a scene.
 ROBOT_SUFFIXES = {
     ".urdf": "urdf",
     ".xml": "mjcf",

@@ -63,7 +63,7 @@ class ExternalAsset(SceneMapping):
 def laid_out(
     assembly: Assembly, source: OpenedSource, external: Sequence[ExternalAsset]
 ) -> Iterator[OpenedSource]:
-    """Give a source in a folder that has external files where the model looks for them.
+    """Return the source in a folder with external files where the model expects them.
 
     Raises:
         FieldError: A file is missing, or its place is taken.

@@ -73,7 +73,7 @@ _OTHER_NAMES = {
     "spherical": "ball",
     "weld": "fixed",
 }
-# What other programs call joints that are a d6 joint here.
+# Joint types of other programs that are d6 joints here.
 _AS_D6 = {
     "universal": "two angular_axes",
     "planar": "two linear_axes and one of angular_axes",
@@ -124,7 +124,7 @@ class AnyJoint(JointDefaults):
         return self
 
     def motion(self, default: Any) -> dict[str, Any]:
-        """Return what was said about the motion, axes being complete configurations.
+        """Return the given options of the motion, with axes as complete configurations.
 
         Args:
             default: Configuration of degrees of freedom that gives what was not said.
@@ -360,7 +360,7 @@ def articulate_remaining_joints(assembly: Assembly) -> None:
 
 
 def fix_unjointed_bodies(assembly: Assembly) -> None:
-    """Fix the inline bodies that no joint holds where they stand, and warn of it."""
+    """Fix inline bodies without a joint in place, and warn of it."""
     builder = assembly.builder
     held = set(np.asarray(builder.joint_child).tolist())
     loose = {name: body for name, body in assembly.body_ids.items() if body not in held}

@@ -1,4 +1,4 @@
-"""How many worlds there are of each kind, and how far apart they stand."""
+"""Number of worlds of each kind, and their spacing."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def allocate_worlds(total: int, counts: Sequence[int]) -> list[int]:
         )
     whole = sum(counts)
     shares = [total * count // whole for count in counts]
-    # What rounding down left over goes to the largest remainders, the first kind winning a tie.
+    # The rest after rounding down goes to the largest remainders; the first kind wins a tie.
     by_remainder = sorted(range(len(counts)), key=lambda kind: -(total * counts[kind] % whole))
     for kind in by_remainder[: total - sum(shares)]:
         shares[kind] += 1

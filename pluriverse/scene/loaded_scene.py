@@ -46,7 +46,7 @@ class LoadedScene:
     settings: SceneSettings
     """How the scene wants to be run."""
     unsupported_features: tuple[str, ...]
-    """What was left out because it is not supported, one text each with its place in the file."""
+    """Unsupported features that were ignored, one text each with its place in the file."""
     kind_names: tuple[str, ...]
     """Names of the kinds of world."""
     kind_of_world: tuple[int, ...]
@@ -125,11 +125,11 @@ class LoadedScene:
         return Simulation(self.model, solver, **(arguments | options))
 
     def randomizer(self, simulation: Any, *, identities: Any = None) -> "Randomizer":
-        """Return a `Randomizer` of what the scene says is drawn, for a simulation of it.
+        """Return a `Randomizer` with the scene's `randomize` block, for a simulation of it.
 
         Args:
             simulation: The simulation.
-            identities: What the draws of each environment depend on (`Randomizer`); its index in the whole
+            identities: Identities of the environments (`Randomizer`); its index in the whole
                 scene if None.
 
         Raises:
@@ -165,7 +165,7 @@ class LoadedScene:
 
     @staticmethod
     def _steady_steps(sequence: "ControlSequence", simulation: Any, limit: int) -> int:
-        """Return for how many steps, 1 to `limit`, the sample of the next step holds."""
+        """Return the number of steps, 1 to `limit`, for which the sample of the next step holds."""
         begin, dt, decimation = simulation.step_count, simulation.dt, simulation.decimation
         sample = sequence.sample_at(begin * dt)
         steps = 1

@@ -79,8 +79,8 @@ class ReadScene:
     ) -> LoadedScene:
         """Return the scene with all its worlds, or another number of each kind, or some of its worlds.
 
-        A part of the worlds is what these worlds are in the whole: they stand where they stand there, and
-        `LoadedScene.randomizer` draws for them what it draws there.
+        A part of the worlds is identical to these worlds in the whole: they have the same positions, and
+        `LoadedScene.randomizer` draws the same values for them.
 
         Args:
             device: Device of the model.
@@ -149,7 +149,7 @@ class ReadScene:
         )
 
     def _build_variants(self, count: int, device: Any, worlds: range | None) -> Any:
-        """Return the worlds of a scene with entities that are something else in each."""
+        """Return the worlds of a scene with variants."""
         section, content = self.scene.variants, self.kinds[0].assembly.builder
         assert section is not None
         configs = {}
@@ -179,7 +179,7 @@ class ReadScene:
             first += count
 
     def _model_error(self, message: str) -> SapSceneLoaderError:
-        """Return the error for what is wrong with the finished model, at the entry that it came from."""
+        """Return the error of the finished model, at the entry that caused it."""
         for kind in self.kinds:
             field = kind.assembly.field_of(message)
             if field is not None:
@@ -283,7 +283,7 @@ def load_scene(
 
 
 def load_scene_config(path: str | Path) -> dict[str, Any]:
-    """Return what a scene file says, unchecked but for its version.
+    """Return the contents of a scene file, of which only the version is checked.
 
     Raises:
         SapSceneLoaderError: The file cannot be read, or is of another version.
@@ -307,7 +307,7 @@ def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
     for index, body in enumerate(content.bodies):
         with assembly.entry("bodies", index):
             add_body(assembly, body)
-    # What comes next refers to these: their own errors would be repeated there in other words.
+    # Later sections refer to these, and would repeat their errors in other words.
     assembly.raise_errors()
     for index, joint in enumerate(content.joints):
         with assembly.entry("joints", index):
@@ -346,7 +346,7 @@ def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
 
 
 def _begin_recording(plan: KindPlan, builder: Any) -> Recording | None:
-    """Let a world begin where its recorded control does, and return the recording."""
+    """Start a world where its recorded control starts, and return the recording."""
     if plan.control is None:
         return None
     document, files, section = plan.control
@@ -383,7 +383,7 @@ def _apply_defaults(assembly: Assembly, section: BuilderSection) -> None:
 
 
 def _world_offsets(count: int, spacing: Vector3) -> np.ndarray:
-    """Return where each world stands [m], shape [world, 3]."""
+    """Return the position of each world [m], shape [world, 3]."""
     from pluriverse.builder.worlds import world_offsets
 
     distances = np.asarray(spacing, dtype=np.float64)
@@ -445,7 +445,7 @@ def _compose(
 
 
 def _whole(read: ReadScene, builder: Any) -> Assembly:
-    """Return the assembly of what is not part of a world."""
+    """Return the assembly of the shared part of a scene."""
     return Assembly(builder, read.document, (), [], read.files)
 
 
@@ -468,7 +468,7 @@ def _add_ground(read: ReadScene, builder: Any) -> None:
 
 
 def _warn_of_slips(scene: Scene) -> None:
-    """Warn of values that are allowed and mostly meant otherwise."""
+    """Warn of values that are allowed but probably unintended."""
     dt = scene.simulation.dt
     if dt > DT_USUAL_MAX:
         warnings.warn(

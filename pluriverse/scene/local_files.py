@@ -26,7 +26,7 @@ class LocalFiles:
         """The folders that files may lie in, symbolic links followed, in the order of the search."""
 
     def inside(self, folder: Path) -> "LocalFiles":
-        """Return what finds files for a scene file in another folder, which may read the same ones."""
+        """Return the file finder for a scene file in another folder, with the same permissions."""
         return LocalFiles(folder, self.roots)
 
     def find_file(self, name: str, what: str = "file") -> Path:
@@ -100,7 +100,7 @@ def is_below(path: Path, roots: Sequence[Path]) -> bool:
 
 
 def outside_message(path: Path, roots: Sequence[Path]) -> str:
-    """Return what to say about a file outside of the folders that a scene may read."""
+    """Return the message for a file outside of the folders that a scene may read."""
     folders = ", ".join(f"'{root}'" for root in roots)
     return (
         f"'{path}' lies outside of the folders that this scene may read ({folders}); add its folder with "

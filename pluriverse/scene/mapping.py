@@ -1,4 +1,4 @@
-"""What all mappings of the scene format have in common."""
+"""Base class of all mappings of the scene format."""
 
 import functools
 from collections.abc import Iterable, Mapping
@@ -41,7 +41,7 @@ class SceneMapping(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _note_model(cls, data: Any, info: ValidationInfo) -> Any:
-        """Note which model reads which mapping, so that an error can list the keys allowed there."""
+        """Record which model reads which mapping, so that an error can list the allowed keys."""
         if not isinstance(data, dict):
             return data
         if isinstance(info.context, dict):

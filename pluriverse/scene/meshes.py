@@ -1,4 +1,4 @@
-"""Meshes of shapes: read from files, their axes and corners reordered as the scene says."""
+"""Meshes of shapes: read from files, with axes and corners reordered on request."""
 
 import dataclasses
 import xml.etree.ElementTree as ElementTree
@@ -15,12 +15,12 @@ from pluriverse.scene.local_files import is_below, outside_message
 if TYPE_CHECKING:
     from pluriverse.scene.shapes import MeshShape
 
-# A hull this much larger than its mesh [relative] is the same body up to what a file rounds away.
+# Relative excess of a hull's volume over that of its mesh that counts as rounding in the file.
 CONVEX_VOLUME_TOLERANCE = 1e-3
 # A hull keeps 64 vertices by default, so a mesh of many more is better off with its triangles.
 CONVEX_VERTEX_COUNT_MAX = 64
 
-# Formats that hold triangles and nothing that unpacks to more than the file.
+# Formats of plain triangles, which cannot unpack to more than the file.
 MESH_SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
 
 

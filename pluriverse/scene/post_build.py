@@ -43,7 +43,7 @@ from pluriverse.scene.values import (
 from pluriverse.types import FLOATING_JOINTS, JointType
 
 OPERATIONS: dict[str, type["Operation"]] = {}
-"""The operations by the name in `op`; behind `add_shape` stands the type of the shape."""
+"""The operations by the name in `op`; `add_shape` is followed by the type of the shape."""
 
 
 def register_operation(name: str) -> Callable[[type["Operation"]], type["Operation"]]:
@@ -112,7 +112,7 @@ def _parser(name: str) -> Callable[..., float]:
     return parse_number if MODEL_ARRAYS[name].low is None else _not_negative
 
 
-# What reads the entries of each array that scenes may edit.
+# Parsers of the entries of each array that scenes may edit.
 _ARRAYS: dict[str, Callable[..., float]] = {
     name: _parser(name)
     for name in (

@@ -1,4 +1,4 @@
-"""The `randomize` block of scene files: what is drawn for every world."""
+"""The `randomize` block of scene files: properties drawn for every world."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 

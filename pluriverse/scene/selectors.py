@@ -187,7 +187,7 @@ def _known(labels: Sequence[str], wanted: str) -> str:
 
 
 def suggestion(wanted: str, names: Iterable[str]) -> str:
-    """Return a remark on which names there are, only the nearest ones if any is near."""
+    """Return a hint on the existing names, only the closest ones if there are any."""
     unique = list(dict.fromkeys(names))
     tails = {label.rsplit("/", 1)[-1]: label for label in unique}
     near = [tails[tail] for tail in get_close_matches(wanted.rsplit("/", 1)[-1], list(tails), n=3)]

@@ -44,7 +44,7 @@ class Material(SceneMapping):
         default=None, validation_alias=AliasChoices("ke", "shape_ke"), description="contact stiffness, N/m"
     )
     ke_per_mass: NotNegative | None = Field(
-        default=None, description="contact stiffness per mass that the contact feels, 1/s²"
+        default=None, description="contact stiffness per effective mass, 1/s²"
     )
     tau: NotNegative | None = Field(
         default=None,
@@ -92,7 +92,7 @@ _FLAG_FIELDS = {
 
 
 class Overrides(Material):
-    """What a body, a shape or an asset may say about the material of its shapes."""
+    """Material options of a body, a shape or an asset."""
 
     physics: Material | None = None
     shape: Material | None = None
@@ -295,5 +295,5 @@ def add_shape(assembly: Assembly, shape: Shape, body: int, body_material: dict[s
 
 
 def _colored(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options without a colour that is not set, so that the builder's own default holds."""
+    """Return the options without an unset colour, so that the builder's default applies."""
     return {name: value for name, value in options.items() if name != "color" or value is not None}

@@ -43,7 +43,7 @@ Extent = Annotated[
 
 
 class Terrain(SceneMapping):
-    """What every terrain has: its extent, centred on the origin."""
+    """Common option of terrains: the extent, centred on the origin."""
 
     size: Extent
 

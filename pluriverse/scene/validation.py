@@ -1,4 +1,4 @@
-"""Checking a document against the schema, and saying what is wrong in the words of the format."""
+"""Checking a document against the schema, with errors in the terms of the format."""
 
 import copy
 from typing import Any, TypeVar
@@ -166,7 +166,7 @@ _KINDS = {
 
 
 def _tag_message(context: dict[str, Any], value: Any, field: FieldPath) -> str:
-    """Say what the value that tells the kind of a mapping (`op` of an operation, else `type`) may be."""
+    """Describe the allowed values of the key that selects the kind of a mapping (`op` or `type`)."""
     if not isinstance(value, dict):
         return f"{shown(value)} is not a mapping of keys and values"
     if "tag" not in context:

@@ -13,7 +13,7 @@ from pluriverse.scene.expression import evaluate_expression
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
-# A shorter vector has no direction that its rounded components could still show.
+# The direction of a shorter vector is lost in the rounding of its components.
 DIRECTION_LENGTH_MIN = 1e-9
 
 # A quaternion this close to length 1 [relative] was rounded when it was written, to two digits or more, and

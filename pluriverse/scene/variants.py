@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class InitialStateSection(SceneMapping):
-    """Where an entity begins; as authored where nothing is said."""
+    """Initial state of an entity; as authored where not given."""
 
     pos: Vector | None = Field(default=None, description="m")
     rot: tuple[Number, Number, Number, Number] | None = Field(default=None, description="quaternion xyzw")
@@ -71,13 +71,13 @@ def build_variant_scene(
     """Return the worlds of a scene file with a `variants` block.
 
     Args:
-        settings: What the block says about all of it.
-        content: Builder of what every world holds beside the entities.
+        settings: Settings of the block.
+        content: Builder of the content of every world beside the entities.
         entities: The entities of the block.
         world_count: Number of worlds.
         worlds: The worlds to build; all if None.
         gravity: Gravity of all of them [m/s²].
-        add_shared: Adds what all worlds share to a builder.
+        add_shared: Adds the global entities to a builder.
         device: Device of the model.
 
     Raises:

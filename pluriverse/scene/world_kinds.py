@@ -13,7 +13,7 @@ from pluriverse.scene.values import Vector3
 
 @dataclass(frozen=True)
 class KindPlan:
-    """One kind of world, before anything of it is made."""
+    """One kind of world, before it is built."""
 
     name: str
     """Name under which tables list these worlds."""

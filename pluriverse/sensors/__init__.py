@@ -1,4 +1,4 @@
-"""Sensors: those of robots, and cameras and rays that look into every world of a batch."""
+"""Sensors of robots, and cameras and rays in every world of a batch."""
 
 from typing import Any
 

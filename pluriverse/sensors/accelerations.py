@@ -1,12 +1,12 @@
-"""Acceleration stage: how bodies accelerated in a step, and what their joints carried.
+"""Acceleration stage: accelerations of bodies in a step, and wrenches through their joints.
 
 Reads   joint_q, joint_qd, body_q, body_qd before and after a solver step; contact wrenches, body_f; the
         workspace of the kinematics and the bias stage at the state before
 Writes  body_acceleration, body_carried
 
-The joints' accelerations are what the step made of their velocities, (v' - v) / dt. At the configuration
-before the step they give the accelerations of bodies, less gravity, and by Newton and Euler the wrench that
-each joint transmits ([Featherstone2008] section 5.3):
+The joints' accelerations are the changes of their velocities in the step, (v' - v) / dt. At the configuration
+before the step they give the accelerations of bodies, minus gravity, and by the Newton-Euler equations the
+wrench that each joint transmits ([Featherstone2008] section 5.3):
 
     f_b = sum over b and the bodies it carries of (I a + v x* I v - contact - body_f)
 """
@@ -146,7 +146,7 @@ def _kernels() -> SimpleNamespace:
                     origin = (origin_after - origin_before) * rate
                 if rate == wp.float64(0.0):
                     alpha = wp.vec3d()
-                    # A material point that does not accelerate: the bias counts it so already.
+                    # The bias already contains the terms of a material point without acceleration.
                     origin = wp.vec3d()
                 motion = spatial(alpha, origin)
                 for k in range(6):
@@ -174,7 +174,7 @@ def _kernels() -> SimpleNamespace:
                         added[entry] = added[entry] + motion[entry]
             extra[node] = added
 
-            # All of the acceleration, at the centre of mass, as a material point has it, less gravity.
+            # Total acceleration of the centre of mass as a material point, minus gravity.
             total = data.node_acceleration[node]
             for entry in range(6):
                 total[entry] = total[entry] + added[entry]
@@ -217,10 +217,10 @@ class BodyAccelerations:
     """
 
     acceleration: wp.array[wp.spatial_vectorf]
-    """Acceleration of the centre of mass less gravity [m/s²], then angular acceleration [rad/s²], world axes,
-    shape [body]."""
+    """Acceleration of the centre of mass minus gravity [m/s²], then angular acceleration [rad/s²], world
+    axes, shape [body]."""
     carried: wp.array[wp.spatial_vectorf]
-    """Force [N] that the joint of a body gives it and all that it carries, then torque about the body's
+    """Force [N] that the joint of a body transmits to it and its descendants, then torque about the body's
     centre of mass [N·m], world axes, shape [body]."""
 
     def __init__(self, model: Model):

@@ -30,9 +30,9 @@ class CameraOutput(enum.Enum):
     SHAPE = "shape"
     """Shape that is seen, -1 for nothing; int32."""
     BODY = "body"
-    """Body that is seen, -1 for what no body carries, -2 for nothing; int32."""
+    """Body that is seen, -1 for shapes of the world, -2 for nothing; int32."""
     WORLD = "world"
-    """World of what is seen, -1 for what worlds share, -2 for nothing; int32."""
+    """World of the visible shape, -1 for global shapes, -2 for nothing; int32."""
     NORMAL = "normal"
     """Unit normal of the surface in the axes of the camera, 0 for nothing; three float32."""
     COLOR = "color"
@@ -57,8 +57,8 @@ _TYPES: dict[CameraOutput, Any] = {
 class CameraSensor(Sensor):
     """Cameras of one resolution in all worlds of a model.
 
-    A camera sees its own world and what all worlds share. Images lie in arrays that keep their memory from
-    update to update, in the order of `camera_world`.
+    A camera sees its own world and global shapes. Images are in arrays that keep their memory from update to
+    update, in the order of `camera_world`.
 
     Args:
         model: The model.
@@ -245,7 +245,7 @@ class CameraSensor(Sensor):
 
     @property
     def world(self) -> wp.array:
-        """World of what is seen, -1 for what is shared, -2 for nothing, shape [camera, row, column]."""
+        """World of the visible shape, -1 for global shapes, -2 for nothing, shape [camera, row, column]."""
         return self._array(CameraOutput.WORLD)
 
     @property
@@ -261,7 +261,7 @@ class CameraSensor(Sensor):
 
 
 def _bytes_of(image: Any) -> Any:
-    """Return an array of four bytes per pixel on the memory of an image of words."""
+    """Return a view of an image of words as four bytes per pixel."""
     cameras, rows, columns = image.shape
     return wp.array(
         ptr=image.ptr,

@@ -31,10 +31,10 @@ _TANGENT_FROM_Y = wp.constant(0.5)
 
 @wp.struct
 class ReadContact:
-    """A contact as a sensor sees it, from its first side to its second."""
+    """A contact as seen by a sensor, from its first side to its second."""
 
     counts: bool
-    """Whether the sensor is about it, and it touches or pushes."""
+    """Whether it concerns the sensor, and touches or pushes."""
     normal: wp.vec3
     tangent: wp.vec3
     force: wp.vec3
@@ -276,7 +276,7 @@ def read_contacts_of_sensors(
     data: wp.array,
     measured: wp.array,
 ) -> None:
-    """Write what the contact sensors of worlds tell."""
+    """Write the values of the contact sensors of worlds."""
     launch_kernel(
         read_contacts_of_sensor,
         dim=(worlds.size, count_max),

@@ -1,13 +1,13 @@
-"""Corruption stage: what a real sensor makes of the true values: delay, bias and noise.
+"""Corruption stage: apply the delay, bias and noise of real sensors to true values.
 
 Reads   data, models of noise
 Writes  measured, bias, history
 
     measured(t) = true(t - delay) + bias(t) + noise(t)
 
-with white noise of a standard deviation per sample, and a bias that begins at a random value and walks
-randomly: over a time t it moves by `bias_walk` sqrt(t) on average. Numbers depend on the seed, the identity
-of the world, how often it was reset, the sample since then and the sensor; not on the batch.
+with white noise of a standard deviation per sample, and a bias with a random initial value and a random walk,
+whose standard deviation after a time t is `bias_walk` sqrt(t). Random numbers depend on the seed, the
+identity of the world, its number of resets, the sample since then and the sensor; not on the batch.
 """
 
 # ruff: noqa: SIM109, since Warp knows no tuples in conditions
@@ -31,13 +31,13 @@ from pluriverse.sensors.measure import (
 _MODULE = "pluriverse.sensors.corruption"
 SENSOR_STREAM = wp.constant(wp.uint32(0x73656E73))
 ROOT_TWO = wp.constant(wp.float64(1.4142135623730951))
-# Each component of a value has its own numbers of a kind.
+# Each component of a value has its own random numbers.
 COMPONENT_COUNT = wp.constant(DIM_MAX)
 
 
 @wp.struct
 class NoiseModel:
-    """How sensors err, and what they keep from sample to sample."""
+    """Error models of sensors, and their state from sample to sample."""
 
     std: wp.array2d[float]  # [world, sensor of the world] standard deviation of a sample
     bias_std: wp.array2d[float]  # [world, sensor] standard deviation of the first bias
@@ -127,7 +127,7 @@ def corrupt_sensor(
             step = noise.bias_walk[world, place] * wp.sqrt(noise.interval)
             bias = bias + step * normal_number(noise, world, sample, place, k, 1)
         noise.bias[world, column + k] = bias
-        # A range finder that sees nothing says so, without noise.
+        # A range finder that sees nothing reports -1, without noise.
         if not (kind == RANGEFINDER and value < 0.0):
             value = value + bias
             if noise.std[world, place] > 0.0:
@@ -200,7 +200,7 @@ def corrupt_sensors(
     *,
     is_reset: bool,
 ) -> None:
-    """Write what the sensors of worlds read; after a reset with a delay and a bias drawn anew."""
+    """Write the readings of the sensors of worlds; after a reset, draw delay and bias first."""
     launch_kernel(
         corrupt_sensor,
         dim=(worlds.size, count_max),

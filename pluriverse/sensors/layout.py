@@ -1,8 +1,8 @@
 """Sensor layout: the sensors of all worlds sorted by world, and which columns each has.
 
-Every world has one row of numbers. A column belongs to a name: to the last part of a label, or to all of it
-where a world has two of that name. So the sensors of a robot have the same columns in every world that has
-it, in the order of its file, and what different robots call by one name shares a column as well.
+Every world has one row of numbers. A column belongs to a name: the last part of a label, or the whole label
+if a world has two of that name. So the sensors of a robot have the same columns in every world that has it,
+in the order of its file, and sensors of equal name on different robots share columns.
 """
 
 import dataclasses

@@ -1,11 +1,11 @@
-"""Measuring stage: the values of all sensors of a world but those of rays, contacts and distances.
+"""Measuring stage: the values of all sensors of a world except those of rays, contacts and distances.
 
 Reads   poses and velocities of bodies and joints; accelerations and joint wrenches; contacts; drives
 Writes  data
 
-Positions and velocities are those of the state after the step, accelerations and forces those of the step,
-at the state before it, as MuJoCo's forward dynamics has them. Formulas and signs are those of the sensor
-chapter of MuJoCo's documentation ([MuJoCo] XML reference, sensor).
+Positions and velocities are those of the state after the step, accelerations and forces those of the step, at
+the state before it, as in MuJoCo's forward dynamics. Formulas and signs are those of the sensor chapter of
+MuJoCo's documentation ([MuJoCo] XML reference, sensor).
 """
 
 # ruff: noqa: SIM109, since Warp knows no tuples in conditions
@@ -181,7 +181,7 @@ def frame_acceleration(
     body_com: wp.array[wp.vec3],
     gravity: wp.vec3,
 ) -> wp.spatial_vector:
-    """Return the acceleration of a point of a body less gravity [m/s²] and the angular one, world axes."""
+    """Return the acceleration of a point of a body minus gravity [m/s²] and the angular one, world axes."""
     result = wp.spatial_vector(-gravity, wp.vec3())
     if body >= 0:
         omega = wp.spatial_bottom(motion.body_qd[body])
@@ -265,7 +265,7 @@ def in_subtree(topology: Topology, first_node: int, node: int, root: int) -> boo
 def sum_segments(
     table: SensorTable, sensor: int, motion: SensedMotion, body_com: wp.array[wp.vec3]
 ) -> wp.vec2:
-    """Return the weighted length of the stretches of a sensor [m], and its rate of change [m/s]."""
+    """Return the weighted length of the segments of a sensor [m], and its rate of change [m/s]."""
     total = wp.vec2()
     first = table.segment[sensor]
     for segment in range(first, first + table.segment_count[sensor]):

@@ -1,4 +1,4 @@
-"""ModelSensors: the sensors that came with robots or were added to them, measured in all worlds."""
+"""ModelSensors: the sensors of robots, imported or added, measured in all worlds."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -71,12 +71,12 @@ _TERM_TYPES: dict[str, Any] = {
 
 
 class ModelSensors:
-    """What the sensors of all worlds read: `simulation.sensors["imu_gyro"]`, shape [world, 3].
+    """The readings of the sensors of all worlds: `simulation.sensors["imu_gyro"]`, shape [world, 3].
 
     Values are laid out as MuJoCo lays out `sensordata`: one row per world, with the sensors of a robot in the
-    order of its file and quaternions as wxyz. `data` has the true values, `measured` what sensors read with
-    their noise, bias and delay; without these both are equal. Arrays keep their memory, and a name gives a
-    part of them. Columns of sensors that a world does not have are NaN.
+    order of its file and quaternions as wxyz. `data` has the true values, `measured` those with noise, bias
+    and delay; without these both are equal. Arrays keep their memory, and indexing by name gives a view.
+    Columns of sensors that a world lacks are NaN.
 
     Positions and velocities are those of the state after a step; accelerations, forces and contacts are those
     of its last solver step. After a reset, before the first step, accelerations and contact forces count as
@@ -92,7 +92,7 @@ class ModelSensors:
     data: wp.array
     """True values, shape [world, column]."""
     measured: wp.array
-    """What the sensors read, shape [world, column]."""
+    """The readings, shape [world, column]."""
     time: wp.array
     """Time since each world was reset [s], shape [world]."""
 
@@ -151,7 +151,7 @@ class ModelSensors:
         return noise
 
     def _adopt_authored(self) -> None:
-        """Take over noise and delay that came with the sensors."""
+        """Adopt noise and delay that were imported with the sensors."""
         columns = self._layout.columns
         if not columns:
             return
@@ -186,7 +186,7 @@ class ModelSensors:
         return isinstance(name, str) and self._find(name) is not None
 
     def __getitem__(self, name: str) -> wp.array:
-        """Return what a sensor reads in every world, shape [world, dim]; a part of `measured`.
+        """Return the readings of a sensor in every world, shape [world, dim]; a view of `measured`.
 
         Raises:
             KeyError: If there is no sensor of this name, or a world has several.
@@ -195,7 +195,7 @@ class ModelSensors:
         return self.measured[:, place.first : place.first + place.dim]
 
     def true(self, name: str) -> wp.array:
-        """Return the true values of a sensor in every world, shape [world, dim]; a part of `data`.
+        """Return the true values of a sensor in every world, shape [world, dim]; a view of `data`.
 
         Raises:
             KeyError: If there is no sensor of this name, or a world has several.
@@ -277,15 +277,15 @@ class ModelSensors:
         bias_walk: Any = None,
         delay: Any = None,
     ) -> list[str]:
-        """Let sensors err. What is not given stays as it is; the first bias and delay act from resets on.
+        """Set the errors of sensors. Options not given do not change; bias and delay act from resets on.
 
         Args:
             pattern: Name of sensors, with wildcards.
             std: Standard deviation of the noise of each sample, in the unit of the sensor.
-            bias: Standard deviation of the bias that a world begins with.
-            bias_walk: How fast the bias walks, per square root of a second.
-            delay: How late values are [s], one number, or a lowest and a highest between which each world
-                draws one at its resets.
+            bias: Standard deviation of the initial bias of a world.
+            bias_walk: Random walk of the bias, per square root of a second.
+            delay: Delay of values [s], one number, or a lowest and a highest between which each world draws
+                one at its resets.
 
         Each of them is a number, or one per world, shape [world]; a delay (low, high) of either.
 
@@ -339,12 +339,12 @@ class ModelSensors:
         return values.astype(np.float32)
 
     def set_seed(self, seed: int, *, identities: Sequence[int] | np.ndarray | None = None) -> None:
-        """Choose the random numbers of noise. Call `Simulation.reset` to begin with them.
+        """Set the seed of the noise. Call `Simulation.reset` to apply it.
 
         Args:
             seed: Seed, 0 to 2**31 - 1.
-            identities: What the numbers of each world depend on, shape [world]; its index if None. A world of
-                the same identity reads the same in a batch of any size.
+            identities: Identity on which the noise of each world depends, shape [world]; its index if None. A
+                world of the same identity has the same noise in a batch of any size.
 
         Raises:
             ValueError: If a number is out of range, or there is not one identity per world.
@@ -362,17 +362,17 @@ class ModelSensors:
 
     @property
     def version(self) -> int:
-        """Another number whenever steps recorded before are out of date."""
+        """Number that changes whenever earlier recorded steps are out of date."""
         return self._version
 
     @property
     def samples_every_substep(self) -> bool:
-        """Whether values are kept of every solver step, since some are read with a delay."""
+        """Whether values of every solver step are kept, since some sensors have a delay."""
         return self._has_delay
 
     @property
     def snapshot_arrays(self) -> dict[str, wp.array]:
-        """What the sensors carry from step to step, by name."""
+        """Arrays that the sensors carry from step to step, by name."""
         noise = self._noise
         return {
             "sensors data": self.data,
@@ -387,7 +387,7 @@ class ModelSensors:
     # Measuring.
 
     def prepare(self, interval: float) -> None:
-        """Allocate what delays need for samples so far apart [s]; not during a recording.
+        """Allocate the history of delayed sensors for a sample time [s]; not during a recording.
 
         Raises:
             ValueError: If a delay is too long.
@@ -462,12 +462,12 @@ class ModelSensors:
         mask: wp.array[bool] | None = None,
         control: Control | None = None,
     ) -> None:
-        """Measure worlds that were put into a state: their time, bias and delay begin anew. Only launches.
+        """Measure worlds that were reset to a state: their time, bias and delay restart. Only launches.
 
         Args:
             worlds: World indices, shape [slot].
             state: State of the worlds.
-            mask: Which worlds are meant, shape [world]; all of `worlds` if None or empty.
+            mask: Mask of selected worlds, shape [world]; all of `worlds` if None or empty.
             control: Targets and efforts of drives; those of the model if None.
         """
         mask = self._everywhere if mask is None else mask
@@ -559,7 +559,7 @@ class ModelSensors:
 
     @property
     def unread_forces(self) -> str:
-        """Which forces that act in this model the sensors do not know, in words; empty for none."""
+        """Text on forces in this model that the sensors do not include; empty for none."""
         if not {SensorType.FORCE, SensorType.TORQUE} & self._types:
             return ""
         types = set(self.model.equality_constraint_type.numpy().tolist())

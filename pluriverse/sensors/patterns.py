@@ -1,4 +1,4 @@
-"""Ray patterns: where the rays of a sensor begin and go, in its own axes."""
+"""Ray patterns: origins and directions of the rays of a sensor, in its own axes."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ def grid_pattern(
 
     Args:
         size: Extent along x and y [m].
-        resolution: Distance of the rays [m].
-        direction: Where they go.
+        resolution: Spacing of the rays [m].
+        direction: Their direction.
 
     Returns:
         Origins [m] and directions, shape [ray, 3], x fastest.
@@ -51,10 +51,11 @@ def lidar_pattern(
     """Return rays from one point in all directions, such as those of a spinning lidar.
 
     Args:
-        channels: Rays above one another.
+        channels: Number of vertical angles.
         vertical: Lowest and highest angle above the xy plane [rad].
-        horizontal: First and last angle from x towards y [rad]; of a full turn the last one is left out.
-        columns: Rays beside one another.
+        horizontal: First and last angle from x towards y [rad]; for a full revolution the last one is
+            omitted.
+        columns: Rays per channel.
 
     Returns:
         Origins [m] and directions, shape [channels * columns, 3], columns fastest.

@@ -3,8 +3,8 @@
 Reads   body_q; the placed shapes of a ray scene
 Writes  data
 
-A ray goes from the frame's origin along its z axis, and meets every shape that is drawn or collides but
-those of the body that carries it. Nothing in reach reads -1, as with MuJoCo.
+A ray starts at the frame's origin along its z axis, and hits every shape that is drawn or collides, except
+those of its own body. Without a hit in reach the value is -1, as in MuJoCo.
 """
 
 import warp as wp

@@ -20,7 +20,7 @@ class RayAlignment(enum.IntEnum):
     BODY = 0
     """Those of the body."""
     YAW = 1
-    """The turn of the body about z only: a height scan of a robot that leans still looks straight down."""
+    """Only the rotation of the body about z: a height scan of a leaning robot still looks straight down."""
     WORLD = 2
     """Those of the world."""
 
@@ -33,25 +33,25 @@ class RayVisibility(enum.IntEnum):
     NOT_BODY = 1
     """All but those of the body that carries it."""
     NOT_ROBOT = 2
-    """All but those of the robot that carries it: of all bodies that hang together."""
+    """All except those of its own robot: of all bodies in the same tree."""
 
 
 class RaySensor(Sensor):
     """Sensors of one ray pattern on bodies of all worlds of a model.
 
-    Rays meet the shapes of their own world and those that all worlds share. Results lie in arrays that keep
-    their memory from update to update, in the order of `sensor_world`.
+    Rays hit the shapes of their own world and global ones. Results are in arrays that keep their memory from
+    update to update, in the order of `sensor_world`.
 
     Args:
         model: The model.
         rays: Origins [m] and directions in the axes of the sensor, shape [ray, 3], as `grid_pattern` and
             `lidar_pattern` return them.
         bodies: Labels or patterns of the bodies that carry a sensor each.
-        xform: Pose of the sensor in its body, in the axes that `alignment` says.
-        alignment: Which axes the rays follow.
-        visibility: Which shapes the rays meet.
-        geometry: Whether they meet what collides or what is drawn.
-        max_distance: How far they go [m].
+        xform: Pose of the sensor in its body, in the axes of `alignment`.
+        alignment: Axes of the rays.
+        visibility: Which shapes the rays hit.
+        geometry: Whether they hit collision or visual shapes.
+        max_distance: Their largest length [m].
         threads: Threads on a CPU; as many as cores if None.
 
     Raises:
@@ -66,7 +66,7 @@ class RaySensor(Sensor):
     distance: Any
     """Distances [m], infinite for nothing, a Warp array of shape [sensor, ray]."""
     point: Any
-    """Where the rays end [m], world axes, a Warp array of vectors of shape [sensor, ray]."""
+    """End points of the rays [m], world axes, a Warp array of vectors of shape [sensor, ray]."""
     normal: Any
     """Unit normals of what is hit, world axes, 0 for nothing, a Warp array of shape [sensor, ray]."""
     shape: Any

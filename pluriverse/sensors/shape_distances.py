@@ -4,7 +4,7 @@ Reads   body_q; shapes of the model
 Writes  data
 
 Any two convex shapes are measured by the support functions of the collision stages, meshes as their convex
-hulls, and planes as half spaces without end. The result is that of MuJoCo's `mj_geomDistance`.
+hulls, and planes as half spaces. The result is that of MuJoCo's `mj_geomDistance`.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ NONE = wp.constant(int(GeoType.NONE))
 
 @wp.struct
 class DistanceShapes:
-    """What the stage reads of the shapes of a model."""
+    """Inputs of the stage from the shapes of a model."""
 
     body: wp.array[int]  # [shape]
     type: wp.array[int]  # [shape]
@@ -100,7 +100,7 @@ def measure_gap(
     body_q: wp.array[wp.transform],
     reach: float,
 ) -> Gap:
-    """Return the gap of two shapes, a distance beyond `reach` [m] if it is not within it."""
+    """Return the gap of two shapes, a value above `reach` [m] if the gap exceeds it."""
     gap = Gap()
     gap.distance = wp.inf
     kind0 = kind_of(shapes, shape0)
@@ -162,14 +162,14 @@ def measure_gap(
 
 @wp.func
 def shape_at(topology: Topology, world: int, side: int, side_shape: int, shape_count: int, place: int) -> int:
-    """Return a shape that a side may have, of its world or shared; -1 behind the last."""
+    """Return a candidate shape of a side, of its world or global; -1 after the last."""
     if side == SHAPE:
         return wp.where(place == 0, side_shape, -1)
     template = topology.world_template[world]
     own = topology.template_shape[template + 1] - topology.template_shape[template]
     if place < own:
         return topology.world_shape[world] + place
-    # Shared shapes stand before those of the first world and behind those of the last.
+    # Global shapes come before those of the first world and after those of the last.
     front = topology.world_shape[0]
     rest = place - own
     if rest < front:

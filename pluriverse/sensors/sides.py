@@ -1,4 +1,4 @@
-"""Sides: which shapes a sensor of contacts or distances is about."""
+"""Sides: the shapes that a sensor of contacts or distances concerns."""
 
 import warp as wp
 
@@ -14,7 +14,7 @@ ZONE = wp.constant(int(SensorSide.ZONE))
 
 @wp.func
 def carries(topology: Topology, world: int, carrier: int, body: int) -> bool:
-    """Return whether a body (-1: the world) is another body of its world, or carries it."""
+    """Return whether a body (-1: the world) is another body of its world, or an ancestor of it."""
     if carrier < 0 or carrier == body:
         return True
     if body < 0:

@@ -1,4 +1,4 @@
-"""Tensors: named arrays of the robots of a simulation, as learning reads and writes them."""
+"""Tensors: named arrays of the robots of a simulation, for learning."""
 
 from pluriverse.tensors.robot_tensors import RobotTensors
 

@@ -1,11 +1,11 @@
-"""Command stage: targets and efforts that a policy writes reach the control of the simulation.
+"""Command stage: copy targets and efforts that a policy writes to the control of the simulation.
 
 Reads             joint_target_mode, joint_effort_limit
 Reads and writes  the rows of commands, what they were last, and the control
 
-An array of commands and the control hold the same numbers. Whichever was written to since the last step
-counts; if both were, the command. A joint without a drive (`JointTargetMode.NONE`) takes no `joint_act`: its
-efforts go to `joint_f`, within the effort limit.
+An array of commands and the control hold the same numbers. The one written to since the last step wins; if
+both were, the command. A joint without a drive (`JointTargetMode.NONE`) takes no `joint_act`: its efforts go
+to `joint_f`, within the effort limit.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ class CommandArrays:
 
 @wp.func
 def agreed(command: float, seen: float, value: float) -> float:
-    """Return what counts: the command if it is new, else what the control holds."""
+    """Return the command if it is new, else the value in the control."""
     if command == seen:
         return value
     return command
@@ -94,7 +94,7 @@ def launch_commands(
     seen: Any,
     control: Control,
 ) -> None:
-    """Let commands reach the control, and the control the commands."""
+    """Synchronize commands and the control."""
     launch_kernel(
         apply_commands,
         dim=worlds.size,

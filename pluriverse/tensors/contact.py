@@ -1,4 +1,4 @@
-"""Contact stage: forces on the bodies of robots as means over a step, and how long they have touched.
+"""Contact stage: forces on the bodies of robots as means over a step, and their contact times.
 
 Reads   contacts with their forces after each solver step
 Writes  contact_forces, contact_times, air_times and last_air_times
@@ -18,7 +18,7 @@ _MODULE = "pluriverse.tensors.contact"
 
 @wp.struct
 class ContactTimes:
-    """How long bodies have touched or not, for kernels; `RobotTensors` describes the arrays."""
+    """Contact and air times of bodies, for kernels; `RobotTensors` describes the arrays."""
 
     contact: wp.array2d[float]
     air: wp.array2d[float]
@@ -74,7 +74,7 @@ def count_times(
     dt: float,  # s, of the whole step
     times: ContactTimes,  # out
 ):
-    """Count how long the bodies of one world have touched something or not."""
+    """Update the contact and air times of the bodies of one world."""
     world = worlds[wp.tid()]
     if world < 0:
         return
@@ -102,7 +102,7 @@ def clear_robots(
     with_times: int,
     times: ContactTimes,  # out
 ):
-    """Clear what is summed up over a step, and the times as well where a world was reset."""
+    """Clear the sums over a step, and also the times if a world was reset."""
     world = worlds[wp.tid()]
     if world < 0 or world >= table.world_row.shape[0] - 1:
         return
@@ -153,7 +153,7 @@ def launch_count_times(
     dt: float,
     times: Any,
 ) -> None:
-    """Count times of contact after a step of `dt` [s]."""
+    """Update contact times after a step of `dt` [s]."""
     launch_kernel(
         count_times,
         dim=worlds.size,

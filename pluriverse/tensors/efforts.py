@@ -1,13 +1,12 @@
-"""Effort stage: what the drives exert on each degree of freedom, as a mean over the solver steps of a step.
+"""Effort stage: efforts of the drives on each degree of freedom, as means over the solver steps of a step.
 
 Reads   joint_q and joint_qd around a solver step, targets, gains, efforts
 Writes  joint_torques
 
 `SolverSAP` evaluates the drive at the end of the solver step, stiffness (target - q) + damping (target
-velocity - v) + effort; MuJoCo at its beginning. Both hold it within the effort limit. Losses, limits of the
-joint and external forces (`joint_f`) are no part of it, but for joints without a drive, of which `joint_f` is
-the effort. Drives stiffer than a step resolves are softened by
-`SolverSAP`; the effort is that of the gains of the model.
+velocity - v) + effort; MuJoCo at its beginning. Both clamp it to the effort limit. It excludes losses, limits
+of the joint and external forces (`joint_f`); for joints without a drive, `joint_f` is the effort. Drives
+stiffer than a step resolves are softened by `SolverSAP`; the effort is that of the gains of the model.
 """
 
 from typing import Any

@@ -1,10 +1,10 @@
-"""Ground stage: how high feet and bases are over what lies below them.
+"""Ground stage: heights of feet and bases above the ground below them.
 
 Reads   base_positions and foot_positions; shapes of the model but those of the robots; body_q
 Writes  base_heights and foot_heights
 
-The equations of endless planes are solved. To all other shapes rays go down, from a little above a foot:
-contacts are compliant, and feet sink in by some millimetres.
+Heights above endless planes follow from their equations. For all other shapes rays are cast down from
+slightly above a foot: contacts are compliant, and feet sink in by some millimetres.
 """
 
 from typing import Any
@@ -22,9 +22,9 @@ from pluriverse.tensors.read import RobotReadings
 from pluriverse.tensors.table import RobotTable
 from pluriverse.types import ShapeFlags
 
-# How far down ground is looked for [m], and what is read where there is none: a policy can do with a number.
+# Depth to which ground is searched [m], also the value without ground: a finite number suits policies.
 GROUND_REACH = wp.constant(100.0)
-# How far above a foot rays begin [m]: more than feet sink in, less than is free above a foot under a bar.
+# Start of rays above a foot [m]: more than feet sink in, less than the clearance under an obstacle.
 RISE = wp.constant(0.1)
 # Vertical part of a plane's normal from which on it is ground, not a wall.
 _LEVEL = wp.constant(1.0e-3)
@@ -130,7 +130,7 @@ def measure_over_shapes(
         if not mask[world]:
             return
     for row in range(table.world_row[world], table.world_row[world + 1]):
-        # A base that is the world itself may lie in the ground.
+        # A base that is the world itself may be inside the ground.
         rise = wp.where(table.base_body[row] >= 0, 0.0, RISE)
         point = robots.base_positions[row]
         base_heights[row] = height_over_shapes(scene, body_root, world, point, rise, base_heights[row])
@@ -141,11 +141,11 @@ def measure_over_shapes(
 
 
 class Ground:
-    """What lies below robots: all shapes that collide but their own.
+    """The ground below robots: all colliding shapes except their own.
 
     Args:
         model: Model.
-        robot_bodies: Bodies of the robots, of which nothing counts as ground.
+        robot_bodies: Bodies of the robots, whose shapes do not count as ground.
     """
 
     def __init__(self, model: Model, robot_bodies: np.ndarray) -> None:
@@ -160,11 +160,11 @@ class Ground:
         # Rays pass through endless planes, so that a height over these does not depend on other worlds.
         scene.plane_start = wp.zeros_like(scene.plane_start)
         self._has_shapes = self._arrays.entry_count_max > 0
-        # No tree of bodies is passed through: what would be is hidden.
+        # Rays pass through no tree of bodies: the robots' shapes are hidden.
         self._no_roots: wp.array[int] = wp.zeros(0, dtype=wp.int32, device=device)
 
     def prepare(self) -> None:
-        """Place the ground that all worlds share; not during a recording."""
+        """Place the global ground; not during a recording."""
         if self._has_shapes:
             make_shared_trees(self._arrays, self._model.body_q)
 

@@ -1,4 +1,4 @@
-"""Reading stage: what a policy observes of each robot, at the end of a step.
+"""Reading stage: observations of each robot at the end of a step.
 
 Reads   joint_q, joint_qd, body_q, body_qd of the result; joint_X_p, gravity and shapes of the model
 Writes  the rows of `RobotReadings`

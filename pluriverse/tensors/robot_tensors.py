@@ -1,4 +1,4 @@
-"""RobotTensors: what a policy reads and writes of the robots of a simulation."""
+"""RobotTensors: arrays of the robots of a simulation that a policy reads and writes."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +22,8 @@ from pluriverse.tensors.ground import Ground
 from pluriverse.tensors.read import RobotReadings, launch_read
 from pluriverse.tensors.table import RobotLayout
 
-# Contact force [N] from which a body counts as touching by default: far below what a leg
-# carries, far above what rounding leaves of a contact that opens.
+# Default contact force [N] from which a body counts as touching: far below the load of a leg, far above the
+# rounding of an opening contact.
 CONTACT_THRESHOLD = 1.0
 
 
@@ -31,7 +31,7 @@ class RobotTensors:
     """Named arrays `[env, ...]` of the robots of a simulation, one row per robot found, sorted by world.
 
     Arrays keep their addresses. Kernels recorded in the step fill them at the end of every step and reset, so
-    to read costs nothing and to hold on to them is safe; `refresh` brings them up to date after a write to
+    reading costs nothing and references stay valid; `refresh` updates them after a write to
     `simulation.state`. Worlds and robots may differ: rows are padded with zeros (`joint_mask`, `body_mask`).
 
     The attributes are Warp arrays. `numpy`, `torch` and `jax` hold the same memory as arrays of these
@@ -42,8 +42,8 @@ class RobotTensors:
         pattern: Labels of articulations: names, wildcards, regular expressions or indices.
         joints: Joints to keep (default: all). Those of floating bases are never among them.
         bodies: Bodies to keep (default: all); feet are kept in any case.
-        feet: Bodies that are feet; by default the last with collision shapes of all chains that can move.
-        worlds: Worlds to look at; all if None.
+        feet: Bodies that are feet; by default the last body with collision shapes of each moving chain.
+        worlds: Worlds to include; all if None.
         contact_threshold: Force from which a body counts as touching something [N].
 
     Raises:
@@ -56,16 +56,15 @@ class RobotTensors:
     joint_velocities: wp.array2d[float]
     """Velocities [m/s or rad/s], shape [env, dof]."""
     joint_torques: wp.array2d[float]
-    """What drives and efforts have exerted in the last step, as mean over its solver steps [N or N·m], shape
-    [env, dof]. Friction, damping and limits of joints are no part of it, nor is `joint_f` of driven ones."""
+    """Efforts of drives in the last step, as means over its solver steps [N or N·m], shape [env, dof]. They
+    exclude friction, damping and limits of joints, and `joint_f` of driven ones."""
     joint_position_targets: wp.array2d[float]
-    """Positions that drives pull to [m or rad], shape [env, dof]. Write to it; the next step takes it."""
+    """Position targets of drives [m or rad], shape [env, dof]. Write to it; the next step uses it."""
     joint_velocity_targets: wp.array2d[float]
-    """Velocities that drives pull to [m/s or rad/s], shape [env, dof]. Write to it; the next step takes
-    it."""
+    """Velocity targets of drives [m/s or rad/s], shape [env, dof]. Write to it; the next step uses it."""
     joint_efforts: wp.array2d[float]
     """Efforts added to those of the drives and limited with them [N or N·m], shape [env, dof]. Write to it;
-    the next step takes it. Those of joints without a drive are cut to the effort limit here."""
+    the next step uses it. Those of joints without a drive are clamped to the effort limit here."""
     joint_lower: wp.array2d[float]
     """Lower limits of positions [m or rad], shape [env, dof]."""
     joint_upper: wp.array2d[float]
@@ -75,7 +74,7 @@ class RobotTensors:
     joint_velocity_limits: wp.array2d[float]
     """Largest velocities [m/s or rad/s], shape [env, dof]."""
     default_joint_positions: wp.array2d[float]
-    """Positions in which the model begins [m or rad], shape [env, dof]."""
+    """Initial positions of the model [m or rad], shape [env, dof]."""
     joint_mask: wp.array2d[bool]
     """Which entries are degrees of freedom, not padding, shape [env, dof]."""
     base_positions: wp.array[wp.vec3]
@@ -101,9 +100,9 @@ class RobotTensors:
     """Sum of the contact forces on each body in the last step, as mean over its solver steps [N], world axes,
     shape [env, body]."""
     contact_times: wp.array2d[float]
-    """How long each body has touched something by now [s], 0 if it does not, shape [env, body]."""
+    """Time for which each body has been in contact [s], 0 if it is not, shape [env, body]."""
     air_times: wp.array2d[float]
-    """How long each body has touched nothing by now [s], 0 if it does, shape [env, body]."""
+    """Time for which each body has been without contact [s], 0 if it is in contact, shape [env, body]."""
     last_contact_times: wp.array2d[float]
     """Length of the last contact that has ended [s], shape [env, body]."""
     last_air_times: wp.array2d[float]
@@ -116,13 +115,13 @@ class RobotTensors:
     foot_velocities: wp.array2d[wp.vec3]
     """Velocity of the foot at that point [m/s], world axes, shape [env, foot]."""
     foot_heights: wp.array2d[float]
-    """Height of that point over the ground below it [m], shape [env, foot]. Planes, terrain, and all else
-    that collides are ground, but not the robots themselves. A little below zero where a foot sinks in; 100
-    where the next 100 m hold nothing."""
+    """Height of that point over the ground below it [m], shape [env, foot]. Planes, terrain, and all other
+    colliding shapes are ground, but not the robots themselves. Slightly negative if a foot sinks in; 100 if
+    there is no ground within 100 m."""
     base_heights: wp.array[float]
     """Height of the origin of the base over the ground below it [m], shape [env], as `foot_heights`."""
     feet: tuple[int, ...]
-    """Place of each foot among the bodies, of the robot with the most feet."""
+    """Index of each foot among the bodies, of the robot with the most feet."""
 
     def __init__(
         self,
@@ -268,7 +267,7 @@ class RobotTensors:
     def jax(self) -> Any:
         """All arrays by their names, as JAX arrays in the same memory.
 
-        JAX takes arrays for constant. So do not write to these, take them anew in every step, and set
+        JAX treats arrays as constant. So do not write to these, fetch them again in every step, and set
         commands with `robots.joint_position_targets.assign(...)`.
 
         Raises:
@@ -278,11 +277,10 @@ class RobotTensors:
         return self._library("jax", wp.to_jax)
 
     def refresh(self) -> None:
-        """Bring everything but sums over a step up to date with `simulation.state` and the model.
+        """Update everything except sums over a step from `simulation.state` and the model.
 
-        Steps and resets do so by themselves. It is for writes to the state, to limits in the model, to the
-        poses of ground that all worlds share, and to the control where the same command as before is to be
-        given next.
+        Steps and resets do so themselves. Call it after writes to the state, to limits in the model, to the
+        poses of global ground, and to the control if the next command repeats the previous one.
         """
         stage, model = self._stage, self._simulation.model
         stage.prepare()
@@ -361,7 +359,7 @@ class _TensorStage(StepStage):
             self._add_efforts(worlds, state)
 
     def after_substep(self, worlds: wp.array[int], before: State, after: State) -> None:
-        """Read the efforts that SAP has exerted, and contact forces."""
+        """Read the efforts of SAP, and contact forces."""
         if self._is_implicit:
             self._add_efforts(worlds, after)
         contacts = self._simulation.contacts
@@ -374,7 +372,7 @@ class _TensorStage(StepStage):
         self.read(worlds, self.everywhere, state)
 
     def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
-        """Read the state, and begin sums and times anew."""
+        """Read the state, and restart sums and times."""
         self._clear(worlds, mask, with_times=True)
         self.read(worlds, mask, state)
 

@@ -1,4 +1,4 @@
-"""Table: where the joints, bodies and feet of each robot are in the arrays of a model."""
+"""Table: indices of the joints, bodies and feet of each robot in the arrays of a model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from pluriverse.selection import ArticulationView
 from pluriverse.selection.patterns import Patterns, leaf, match_labels
 from pluriverse.types import FLOATING_JOINTS, Entity, JointType, ShapeFlags
 
-# What `RobotTable.axis` says of a degree of freedom whose coordinate is its position.
+# Value of `RobotTable.axis` for a degree of freedom whose coordinate is its position.
 SCALAR = wp.constant(-1)
 
 
@@ -70,7 +70,7 @@ class Ragged:
         return self.values[self.start[row] : self.start[row + 1]]
 
     def longest(self) -> np.ndarray:
-        """Return what the row with the most entries owns."""
+        """Return the entries of the longest row."""
         return self.of(int(np.argmax(np.diff(self.start))))
 
     def mask(self) -> np.ndarray:
@@ -85,7 +85,7 @@ class Ragged:
 
 
 class RobotLayout:
-    """The robots that tensors are about, on the host.
+    """The robots of tensors, on the host.
 
     Args:
         model: Model.
@@ -122,7 +122,7 @@ class RobotLayout:
         """Degrees of freedom of each robot, without those of its floating base."""
         links = _owned(whole, Entity.BODY)
         self.robot_bodies = links.values
-        """All bodies of the robots, whether kept or not."""
+        """All bodies of the robots, whether selected or not."""
         shapes = _collision_shapes(model)
         kept = np.ones(model.body_count, dtype=bool)
         if bodies is not None:
@@ -172,7 +172,7 @@ class RobotLayout:
         return [leaf(self.model.body_label[body]) for body in self.feet.longest()]
 
     def scalar_coords(self) -> np.ndarray:
-        """Return the coordinate of each degree of freedom [entry] that has one of its own, -1 elsewhere."""
+        """Return the coordinate of each degree of freedom [entry], -1 for those without one."""
         dofs = self.dofs.values
         return np.where(self._dof_axis[dofs] == int(SCALAR), self._dof_coord[dofs], -1)
 
@@ -213,7 +213,7 @@ def _owned(view: ArticulationView, frequency: Entity) -> Ragged:
 
 
 def _match(labels: list[str], owned: np.ndarray, patterns: Patterns, option: str) -> np.ndarray:
-    """Return which bodies of the model patterns mean, among those of the robots."""
+    """Return which of the robots' bodies match patterns."""
     result = np.zeros(len(labels), dtype=bool)
     result[owned] = match_labels(
         [labels[body] for body in owned], owned, patterns, what=f"RobotTensors: {option}", kind="body"
@@ -242,10 +242,10 @@ def _collision_shapes(model: Model) -> Ragged:
 
 
 def _last_bodies(model: Model, has_shapes: np.ndarray) -> np.ndarray:
-    """Return which bodies are the last with shapes of a chain that can move.
+    """Return which bodies are the last with shapes of a moving chain.
 
-    What is fixed to a body is part of it: the housing of a sensor on the trunk ends no leg, and a cover on a
-    hip does not either, since the leg goes on.
+    Bodies fixed to another count as part of it: a sensor housing on the trunk is not the end of a leg, nor is
+    a cover on a hip, since the leg continues.
     """
     kinds, child, above = (getattr(model, f"joint_{name}").numpy() for name in ("type", "child", "parent"))
     parent = np.full(model.body_count + 1, -1)  # the last entry is that of the world

@@ -152,7 +152,7 @@ class VariantSimulation(Simulation):
         return self._scene.variant_rows(name)
 
     def choose_environments(self, environments: Any, *, what: str) -> WorldSelection:
-        """Return the environments meant by indices or truth values, as `resolve_worlds` does for worlds."""
+        """Return the environments selected by indices or truth values, like `resolve_worlds` for worlds."""
         return resolve_worlds(self._environments, environments, what=what)
 
     def worlds_of(self, environments: Any, *, what: str = "VariantSimulation.worlds_of") -> WorldSelection:
@@ -219,7 +219,7 @@ class VariantSimulation(Simulation):
         super().reset(self._switching.worlds_of(choice), state=state)
 
     def save(self, path: str | Path | None = None) -> SimulationSnapshot:
-        """Return a copy of everything that changes, as `Simulation.save` does, and of who holds what.
+        """Return a copy of everything that changes, as `Simulation.save` does, with the variants held.
 
         Args:
             path: File to write it to as well; None for none.

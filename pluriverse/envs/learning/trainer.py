@@ -1,4 +1,4 @@
-"""Trainer: proximal policy optimization by rsl_rl on an environment, with checkpoints to go on from."""
+"""Trainer: proximal policy optimization by rsl_rl on an environment, with checkpoints to resume from."""
 
 import contextlib
 import io
@@ -31,7 +31,7 @@ class Progress:
     env_steps: int
     """Steps of all environments so far."""
     seconds: float
-    """Time spent so far, over all runs that this one goes on from [s]."""
+    """Time spent so far, including the runs that this one resumes [s]."""
     reward: float
     """Mean reward of a step of an environment."""
     episode_return: float
@@ -49,19 +49,19 @@ class Progress:
 
 
 class Trainer:
-    """Learns a policy, and keeps what it needs to go on in a folder.
+    """Trains a policy, and keeps checkpoints in a folder.
 
-    A run repeats bit for bit with its seed, on the same machine with as many threads. One that goes on from a
-    checkpoint begins its episodes anew.
+    A run repeats bit for bit with its seed, on the same machine with the same number of threads. One that
+    resumes from a checkpoint starts new episodes.
 
     Args:
         env: Environment.
         config: Settings.
         folder: Folder for checkpoints and curves; None keeps nothing.
-        description: What a checkpoint says of the task, plain values.
-        resume: Whether to go on from the checkpoint in the folder, if there is one.
-        begin_with: Checkpoint, or folder of a run, whose networks to begin with, also of another task that
-            observes and acts alike. A run that goes on has its own.
+        description: Description of the task in checkpoints, plain values.
+        resume: Whether to resume from the checkpoint in the folder, if there is one.
+        begin_with: Checkpoint, or folder of a run, with the initial networks, possibly of another task with
+            the same observations and actions. A resumed run uses its own.
 
     Raises:
         FileNotFoundError: If `resume` is set without a folder, or there is nothing at `begin_with`.
@@ -111,13 +111,13 @@ class Trainer:
         stop: Callable[[Progress], bool] | None = None,
         max_seconds: float | None = None,
     ) -> Progress | None:
-        """Learn until so many updates are made in all, and return the figures of the last one.
+        """Train up to a total number of updates, and return the figures of the last one.
 
         Args:
             iterations: Updates in all; those of the settings if None.
             on_progress: Called with the figures of every update.
             stop: Whether to end after an update.
-            max_seconds: Time after which to end, over all runs that this one goes on from [s].
+            max_seconds: Time after which to end, including the runs that this one resumes [s].
         """
         wanted = self.config.iterations if iterations is None else iterations
         observations = self._adapter.get_observations()
@@ -202,10 +202,9 @@ class Trainer:
     # files
 
     def save(self, path: str | Path | None = None) -> Path | None:
-        """Write a checkpoint, whole or not at all, and return its path; None without a folder.
+        """Write a checkpoint atomically, and return its path; None without a folder.
 
-        Without a path, which means the folder, the policy is written beside it, so that a run that was
-        killed can be looked at.
+        Without a path it goes to the folder, together with the policy, so that a killed run can be inspected.
         """
         if path is None:
             if self.folder is None:
@@ -276,7 +275,7 @@ class Trainer:
 
 
 class _SummedEnv(RslRlEnv):
-    """An environment that adds up over an update what it would else report in every step."""
+    """An environment that accumulates its logs over an update instead of reporting every step."""
 
     def __init__(self, env: Environment) -> None:
         super().__init__(env)
@@ -298,7 +297,7 @@ class _SummedEnv(RslRlEnv):
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """Return what a checkpoint holds; nothing but plain values and tensors is unpickled.
+    """Return the contents of a checkpoint; only plain values and tensors are unpickled.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -325,7 +324,7 @@ def read_curve(folder: str | Path) -> list[dict[str, Any]]:
 
 
 def _cut_curve(path: Path, iteration: int) -> None:
-    """Take out what was noted after the checkpoint, of a run that was killed, also half a line."""
+    """Remove the entries that a killed run wrote after the checkpoint, including an incomplete line."""
     if not path.exists():
         return
     kept = []

@@ -34,7 +34,7 @@ class LiftTask(ArmTask):
     [m/s]. The joints follow from that in closed form. It sees its joints, where the object is, how it lies
     and how wide it is, which fingers touch something, and its last actions.
 
-    The reward has stages: the way of the gripper to the object, closing about it, height, and holding it up.
+    The reward has stages: approach of the gripper, closing about the object, height, and holding it up.
     """
 
     episode_seconds = 4.0
@@ -43,7 +43,7 @@ class LiftTask(ArmTask):
     start_height = 0.15
     """Height of the middle of the gripper in the beginning [m]."""
     hand_speed = 0.5
-    """Fastest motion of the point where the gripper is to be [m/s]."""
+    """Largest speed of the commanded point of the gripper [m/s]."""
     roll_speed = 3.0
     """Fastest turning of the gripper about the vertical [rad/s]."""
     finger_speed = 0.2
@@ -117,7 +117,7 @@ class LiftTask(ArmTask):
         self._half_width = torch.tensor(widths, device=env.device)
 
     def act(self, env: Any, actions: Any) -> None:
-        """Move the point where the gripper is to be, and the joints to where that is so."""
+        """Move the commanded point of the gripper, and the joint targets accordingly."""
         import torch
 
         goal = self.goal

@@ -40,8 +40,8 @@ class VelocityTask(Task):
         command: Command of all environments (m/s, m/s, rad/s), instead of random ones.
         push: Greatest change of the horizontal velocity of the base by which robots are pushed about every
             `push_seconds` [m/s].
-        weights: Weights of terms of the reward that differ from those of the class. That of torques has to
-            suit the weight of the robot: it must be a small part of what tracking gives.
+        weights: Weights of terms of the reward that differ from those of the class. That of torques must suit
+            the weight of the robot: its term must be small beside that of tracking.
 
     Raises:
         KeyError: If a robot, kind of ground or term of the reward is unknown.
@@ -168,7 +168,7 @@ class VelocityTask(Task):
             self._low = self._high = torch.tensor(self.command, device=env.device)
         names = self.robot.body_names
         trunk = [k for k, name in enumerate(names) if matches(name, self.robot_data.trunk)]
-        # A list as index is made into a tensor at every use, at five times the price.
+        # Indexing by a list makes a tensor at every use, at five times the cost.
         self.trunk = torch.tensor(trunk, dtype=torch.int64, device=env.device)
         self.last_velocities = torch.zeros_like(tensors.joint_velocities)
         self._terms: VelocityTerms | None = None
