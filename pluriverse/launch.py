@@ -40,6 +40,19 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+def fill_struct(kind: Any, *holders: Any) -> Any:
+    """Return a Warp struct whose fields are the arrays of those names, of the first object that has each.
+
+    Raises:
+        AttributeError: If none has one.
+    """
+    result = kind()
+    for name in kind.vars:
+        holder = next((one for one in holders[:-1] if hasattr(one, name)), holders[-1])
+        setattr(result, name, getattr(holder, name))
+    return result
+
+
 def launch_kernel(
     kernel: Any,
     *,

@@ -11,7 +11,6 @@ _SOLVER = "take SolverSAP (compliant contact, large steps) or SolverMuJoCo"
 _INTERNAL = "a part of Newton's collision detection; collide by CollisionPipeline and read Contacts"
 _POINTS = "for signed distances of a mesh use Mesh.signed_distance"
 _GRAD = "steps are not differentiable"
-_DRAWN = "it serves Newton's renderer; pluriverse.draw and BrowserViewer draw"
 _IK = "inverse kinematics is not part of this package; eval_jacobian gives what an iteration of yours needs"
 _ACTUATOR = "take JointActuators or NetworkActuators of pluriverse.actuators"
 _BROWSER = (

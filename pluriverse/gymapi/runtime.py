@@ -11,7 +11,7 @@ from pluriverse.gymapi.actor_simulation import ActorSimulation, ActorStage
 from pluriverse.gymapi.ball_drives import drive_ball
 from pluriverse.gymapi.body_forces import sum_body_forces
 from pluriverse.gymapi.contact_options import contact_options, has_friction_moments
-from pluriverse.gymapi.enums import ContactCollection, DofDriveMode
+from pluriverse.gymapi.enums import DofDriveMode
 from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.structures import SimParams
 from pluriverse.gymapi.tables import (
@@ -195,11 +195,6 @@ class Runtime:
         """Add springs to every solver step."""
         self._springs.append(springs)
         self.simulation.add_stage(springs)
-
-    @property
-    def collects_all(self) -> bool:
-        """Whether contact forces are a mean over the substeps."""
-        return int(self.params.physx.contact_collection) == ContactCollection.CC_ALL_SUBSTEPS
 
     def mark_kinematics(self, articulation: int, world: int) -> None:
         """Note that the bodies of an articulation are not where its joints say, and unfreeze its world."""

@@ -17,7 +17,7 @@ from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.split_parts import find_origins
 from pluriverse.model import Model
-from pluriverse.model.schema import ENTITY_OF_ARRAY, MODEL_ARRAYS
+from pluriverse.model.schema import CONTROL_ARRAYS, ENTITY_OF_ARRAY, FRAME_ARRAYS, MODEL_ARRAYS, MOTION_ARRAYS
 from pluriverse.types import Entity
 
 _START_KEY = {
@@ -35,8 +35,6 @@ def start_key(name: str) -> str:
     return _START_KEY[ENTITY_OF_ARRAY[name]]
 
 
-_STATE = ("joint_q", "joint_qd", "body_q", "body_qd")
-_CONTROL = ("joint_target_pos", "joint_target_vel", "joint_act")
 _DIVIDED = ("body_mass", "body_inertia")
 """What the parts of a body that was cut have equal shares of."""
 
@@ -88,9 +86,9 @@ def write(actor: Actor, name: str, rows: np.ndarray) -> None:
             for part in parts:
                 _put(array, part, part + 1, rows[local])
     _put(array, start, stop, rows)
-    if name not in _STATE and name not in _CONTROL:
+    if name not in MOTION_ARRAYS and name not in CONTROL_ARRAYS:
         runtime.changed |= MODEL_ARRAYS[name].flag
-    if name in ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com"):
+    if name in ("joint_q", "joint_qd", *FRAME_ARRAYS):
         runtime.mark_kinematics(actor.starts["articulation"], actor.env.world)
 
 
@@ -114,9 +112,9 @@ def _split_bodies(runtime: Runtime, actor: Actor, name: str) -> list[tuple[int, 
 
 
 def _array(runtime: Runtime, name: str) -> Any:
-    if name in _STATE:
+    if name in MOTION_ARRAYS:
         return getattr(runtime.simulation.state, name)
-    if name in _CONTROL:
+    if name in CONTROL_ARRAYS:
         return getattr(runtime.simulation.control, name)
     return getattr(runtime.model, name)
 

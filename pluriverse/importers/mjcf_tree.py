@@ -9,9 +9,6 @@ from typing import Any
 from pluriverse.importers.errors import AssetError, AssetLimitError
 from pluriverse.importers.limits import DOCUMENT_COUNT_MAX, check_mjcf
 
-# Elements that have the attributes of a kind of entity; `freejoint` has no defaults.
-JOINT_TAGS = ("joint", "freejoint")
-
 
 class MjcfTree:
     """The elements of a document as written, with included files in place.

@@ -34,12 +34,6 @@ def quat_type(real: Any) -> Any:
     return wp.types.quaternion(dtype=real)
 
 
-@functools.cache
-def transform_type(real: Any) -> Any:
-    """Return the rigid transform type (position, quaternion xyzw) with scalars of type `real`."""
-    return wp.types.transformation(dtype=real)
-
-
 def precision_name(real: Any) -> str:
     """Return `f32` or `f64`, as used in the names of kernel modules.
 

@@ -14,7 +14,7 @@ from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.edits import Edits
 from pluriverse.model.indices import IndexErrors
 from pluriverse.model.requested import check_contact_attributes, check_state_attributes
-from pluriverse.model.schema import MODEL_ARRAYS
+from pluriverse.model.schema import FRAME_ARRAYS, MOTION_ARRAYS
 from pluriverse.model.state import State
 from pluriverse.model.structure import Structure
 from pluriverse.model.structure_guard import StructureGuard
@@ -23,9 +23,7 @@ from pluriverse.model.world_list import trust_worlds
 from pluriverse.newton_names import missing
 from pluriverse.types import Axis, Entity
 
-FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
-"""Arrays beside joint coordinates that determine body poses."""
-INITIAL_ARRAYS = (*FRAME_ARRAYS, "joint_q", "joint_qd", "body_q", "body_qd")
+INITIAL_ARRAYS = (*FRAME_ARRAYS, *MOTION_ARRAYS)
 """Arrays of the initial state, and those that place its bodies."""
 
 

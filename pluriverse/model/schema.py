@@ -403,6 +403,11 @@ STATE_ARRAYS = _specs(StateArrays)
 CONTROL_ARRAYS = _specs(ControlArrays)
 """The arrays of `Control`, by name."""
 
+MOTION_ARRAYS = tuple(name for name in STATE_ARRAYS if name in MODEL_ARRAYS)
+"""Arrays of `State` that a step moves; those of `Model` are the initial state."""
+FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
+"""Arrays of `Model` beside joint coordinates that determine body poses."""
+
 OTHER_NAMES = {"joint_target_qd": "joint_target_vel"}
 """Further names of arrays, as scripts written for Newton use them."""
 

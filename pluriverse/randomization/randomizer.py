@@ -8,7 +8,7 @@ import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
 from pluriverse.model import Model
-from pluriverse.model.schema import MODEL_ARRAYS
+from pluriverse.model.schema import FRAME_ARRAYS, MODEL_ARRAYS
 from pluriverse.model.world_selection import Environments, WorldSelection, resolve_worlds
 from pluriverse.randomization import inertia, state
 from pluriverse.randomization.bounds import update_bounds
@@ -47,7 +47,7 @@ from pluriverse.types import Entity, ModelFlags
 
 _OPPOSITE = {"joint_limit_lower": "joint_limit_upper", "joint_limit_upper": "joint_limit_lower"}
 # Arrays that determine the poses and velocities of bodies.
-_MOVES_BODIES = ("joint_q", "joint_qd", "joint_X_p", "joint_X_c", "body_com")
+_MOVES_BODIES = (*FRAME_ARRAYS, "joint_q", "joint_qd")
 
 
 class Randomizer:

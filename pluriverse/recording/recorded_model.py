@@ -7,26 +7,10 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Model
+from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.recording.looks import LookReader
 from pluriverse.recording.tables import BODY_ARRAYS, DOF_ARRAYS, JOINT_ARRAYS, SHAPE_ARRAYS
 from pluriverse.types import Axis
-
-# Types of the arrays whose entries are not plain numbers.
-_ELEMENT_TYPES: dict[str, Any] = {
-    "body_inertia": wp.mat33,
-    "body_com": wp.vec3,
-    "joint_X_p": wp.transform,
-    "joint_X_c": wp.transform,
-    "joint_axis": wp.vec3,
-    "shape_aabb_lower": wp.vec3,
-    "shape_aabb_upper": wp.vec3,
-    "shape_transform": wp.transform,
-    "shape_scale": wp.vec3,
-    "shape_color": wp.vec3,
-    "body_q": wp.transform,
-    "body_qd": wp.spatial_vectorf,
-    "gravity": wp.vec3,
-}
 
 
 class RecordedModel(Model):
@@ -118,8 +102,7 @@ class RecordedModel(Model):
         )
 
     def _array(self, name: str, values: np.ndarray) -> Any:
-        dtype = _ELEMENT_TYPES.get(name)
         values = np.ascontiguousarray(values)
-        if dtype is not None:
-            return wp.array(values.astype(np.float32), dtype=dtype, device=self.device)
+        if name in MODEL_ARRAYS and wp.types.type_size(MODEL_ARRAYS[name].dtype) > 1:
+            return wp.array(values.astype(np.float32), dtype=MODEL_ARRAYS[name].dtype, device=self.device)
         return wp.array(values, dtype=wp.dtype_from_numpy(values.dtype), device=self.device)

@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.recording.container import ContainerReader
 from pluriverse.recording.looks import LookReader
 from pluriverse.recording.moment import ContactPoints, Moment
 from pluriverse.recording.recorded_model import RecordedModel
 from pluriverse.recording.tables import SHAPE_LOOKS, Rows, read_tables, rows_of
-from pluriverse.recording.writer import COUNTERS, FILE_KIND, FILE_VERSION, STATE_ARRAYS
+from pluriverse.recording.writer import COUNTERS, FILE_KIND, FILE_VERSION
 from pluriverse.render.film import Film
 from pluriverse.render.visual import SeenGeometry
 
@@ -100,7 +101,7 @@ class RecordedRun:
         self._rows: dict[bytes, Rows] = {}
         self._looks: dict[int, dict[str, np.ndarray]] = {}
         first = self._state(0)
-        for name in STATE_ARRAYS:
+        for name in MOTION_ARRAYS:
             getattr(self.model, name).assign(first[name])
 
     @property
@@ -143,8 +144,8 @@ class RecordedRun:
         Raises:
             KeyError: If there is no such array.
         """
-        if name not in STATE_ARRAYS:
-            raise KeyError(f"recording: there is no array '{name}'; there are {', '.join(STATE_ARRAYS)}.")
+        if name not in MOTION_ARRAYS:
+            raise KeyError(f"recording: there is no array '{name}'; there are {', '.join(MOTION_ARRAYS)}.")
         return np.stack([self._state(frame)[name].copy() for frame in range(self.frame_count)])
 
     def worlds_of(self, frame: int) -> np.ndarray:
@@ -193,7 +194,7 @@ class RecordedRun:
         for name, values in self.looks(frame).items():
             getattr(self.model, f"shape_{name}").assign(values)
         state = self._state(frame)
-        for name in STATE_ARRAYS:
+        for name in MOTION_ARRAYS:
             getattr(self.model, name).assign(state[name])
 
     def looks(self, frame: int) -> dict[str, np.ndarray]:
@@ -284,7 +285,7 @@ class RecordedRun:
             self._rows[key] = rows_of(self.model, worlds)
         rows = self._rows[key]
         state = {name: values.copy() for name, values in self._initial.items()}
-        for name, kind in zip(STATE_ARRAYS, ("coord", "dof", "body", "body"), strict=True):
+        for name, kind in zip(MOTION_ARRAYS, ("coord", "dof", "body", "body"), strict=True):
             state[name][getattr(rows, kind)] = record[name]
         return state
 

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import warp as wp
 
+from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.recording.container import ContainerReader, ContainerWriter
 
 SHAPE_LOOKS = ("flags", "enabled", "transform", "scale", "source_index", "color", "appearance")
@@ -130,21 +132,6 @@ def read_tables(container: ContainerReader) -> dict[str, np.ndarray]:
     return tables
 
 
-# Components per entity of the arrays with more than one.
-_WIDTHS = {
-    "body_inertia": 9,
-    "body_com": 3,
-    "joint_X_p": 7,
-    "joint_X_c": 7,
-    "joint_axis": 3,
-    "shape_aabb_lower": 3,
-    "shape_aabb_upper": 3,
-    "shape_transform": 7,
-    "shape_scale": 3,
-    "shape_color": 3,
-}
-
-
 def _layouts() -> dict[str, tuple[str, int, int]]:
     """Return the kind of entity, the number of extra entries, and the components per entry of each array."""
     layouts = {f"body_{name}": ("body", 0) for name in BODY_ARRAYS}
@@ -152,4 +139,7 @@ def _layouts() -> dict[str, tuple[str, int, int]]:
     layouts |= {f"joint_{name}": ("joint", 1) for name in ("q_start", "qd_start")}
     layouts |= {f"joint_{name}": ("dof", 0) for name in DOF_ARRAYS}
     layouts |= {f"shape_{name}": ("shape", 0) for name in (*SHAPE_ARRAYS, "body")}
-    return {name: (kind, more, _WIDTHS.get(name, 1)) for name, (kind, more) in layouts.items()}
+    return {
+        name: (kind, more, wp.types.type_size(MODEL_ARRAYS[name].dtype))
+        for name, (kind, more) in layouts.items()
+    }

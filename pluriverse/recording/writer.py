@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import pluriverse
+from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.recording.container import ContainerWriter
 from pluriverse.recording.looks import LookWriter
 from pluriverse.recording.moment import contacts_of
@@ -16,8 +17,6 @@ from pluriverse.render.frame_clock import FrameClock
 # Incremented when entries of the file change their meaning.
 FILE_VERSION = 1
 FILE_KIND = "pluriverse recording"
-STATE_ARRAYS = ("joint_q", "joint_qd", "body_q", "body_qd")
-"""Arrays of the state in each frame."""
 COUNTERS = {
     "frozen": "world_frozen",
     "unconverged": "unconverged_step_count",
@@ -127,7 +126,7 @@ class RecordingWriter(FrameClock):
             "look": np.int32(self._look_count - 1),
             "world": worlds.astype(np.int32),
         }
-        for name, kind in zip(STATE_ARRAYS, ("coord", "dof", "body", "body"), strict=True):
+        for name, kind in zip(MOTION_ARRAYS, ("coord", "dof", "body", "body"), strict=True):
             values = getattr(simulation.state, name).numpy()
             fields[name] = values[getattr(rows, kind)]
         for name, counter in COUNTERS.items():

@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.sensors import SensorType
+from pluriverse.launch import fill_struct
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.drive_effort import drive_arrays
 from pluriverse.model.world_list import trust_worlds
@@ -516,8 +517,8 @@ class ModelSensors:
             self._count_max,
             model,
             self._table,
-            _sensed_model(model),
-            (_motion(before), _motion(after), _motion(driven)),
+            fill_struct(SensedModel, model.structure),
+            tuple(fill_struct(SensedMotion, state) for state in (before, after, driven)),
             forces,
             frozen,
             self.time,
@@ -582,19 +583,3 @@ def _make_table(layout: SensorLayout, device: Any) -> SensorTable:
     for name, dtype in _TERM_TYPES.items():
         setattr(table, name, wp.array(layout.columns[name], dtype=dtype, device=device))
     return table
-
-
-def _motion(state: State) -> SensedMotion:
-    motion = SensedMotion()
-    for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
-        setattr(motion, name, getattr(state, name))
-    return motion
-
-
-def _sensed_model(model: Model) -> SensedModel:
-    sensed = SensedModel()
-    for name in ("gravity", "body_mass", "body_inertia", "body_com", "joint_armature"):
-        setattr(sensed, name, getattr(model, name))
-    sensed.shape_body = model.structure.shape_body
-    sensed.joint_limit_lower, sensed.joint_limit_upper = model.joint_limit_lower, model.joint_limit_upper
-    return sensed

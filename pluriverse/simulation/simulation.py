@@ -12,7 +12,7 @@ from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_state
 from pluriverse.model.attributes import find_attribute
 from pluriverse.model.edits import Edits
-from pluriverse.model.model import FRAME_ARRAYS
+from pluriverse.model.schema import FRAME_ARRAYS
 from pluriverse.model.world_list import list_worlds
 from pluriverse.model.world_selection import WorldSelection, resolve_worlds
 from pluriverse.simulation.arguments import check_count, check_time_step

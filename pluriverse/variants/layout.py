@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.builder.shapes import appearance_index, mesh_index
+from pluriverse.builder.snapshot import COLUMN_NAMES
 from pluriverse.types import GeoType, ShapeFlags
 
 PADDING_PREFIX = "pluriverse/pad/"
@@ -264,23 +265,10 @@ def _add_slot(builder: Any, source: Any, shape: int, label: str) -> None:
         getattr(builder, name)[added] = getattr(source, name)[shape]
 
 
-SHAPE_COLUMNS = (
-    "shape_transform",
-    "shape_scale",
-    "shape_flags",
-    "shape_collision_group",
-    "shape_collision_filter_parent",
-    "shape_margin",
-    "shape_gap",
-    "shape_material_ke",
-    "shape_material_ke_per_mass",
-    "shape_material_tau",
-    "shape_material_mu",
-    "shape_material_restitution",
-    "shape_material_mu_torsional",
-    "shape_material_mu_rolling",
-    "shape_material_kh",
-    "shape_is_solid",
-    "shape_color",
+SHAPE_COLUMNS = tuple(
+    name
+    for name in COLUMN_NAMES
+    if name.startswith("shape_")
+    and name not in ("shape_body", "shape_type", "shape_source_index", "shape_appearance", "shape_world")
 )
 """Columns of a builder that describe a shape, without its body, type, mesh and appearance."""

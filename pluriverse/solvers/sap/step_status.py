@@ -13,6 +13,7 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
+from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.solvers.finite import are_finite_bodies
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
@@ -178,7 +179,7 @@ def finalize_steps(
 ) -> None:
     """Finish a step of `dt` [s]: write contact forces and status, put frozen worlds back to `state_in`."""
     arrays = StepStatusArrays()
-    for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
+    for name in MOTION_ARRAYS:
         setattr(arrays, f"{name}_in", getattr(state_in, name))
         setattr(arrays, f"{name}_out", getattr(state_out, name))
     arrays.contact_found = contacts.rigid_contact_found

@@ -189,7 +189,7 @@ def test_margins_reach_mujoco_except_where_mujoco_warp_refuses_them(kind, severa
             (kept,) = convert_model(model, options)
         np.testing.assert_allclose(kept.model.geom_margin, 0.01, rtol=1e-6)
         return
-    with pytest.warns(MujocoCaveatWarning, match=f"shape_margin of '{kind}' is taken for 0"):
+    with pytest.warns(MujocoCaveatWarning, match=f"shape_margin of '{kind}' counts as 0"):
         (zeroed,) = convert_model(model, options)
     assert zeroed.model.geom_margin.max() == 0.0
 

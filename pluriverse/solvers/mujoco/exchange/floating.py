@@ -18,7 +18,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import fill_struct, launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.rotations import rotation_functions
@@ -217,7 +217,7 @@ def push_floating_joints(
             worlds,
             model.topology,
             maps,
-            _floating_model(model),
+            fill_struct(FloatingModel, model),
             state_in.body_q,
             state_in.body_qd,
             control.joint_f,
@@ -248,7 +248,7 @@ def pull_floating_joints(
                 worlds,
                 model.topology,
                 maps,
-                _floating_model(model),
+                fill_struct(FloatingModel, model),
                 rows.data,
                 state_out.body_q,
                 state_out.body_qd,
@@ -257,10 +257,3 @@ def pull_floating_joints(
             outputs=[state_out.joint_q, state_out.joint_qd],
             device=model.device,
         )
-
-
-def _floating_model(model: Model) -> FloatingModel:
-    arrays = FloatingModel()
-    for name in ("joint_X_p", "joint_X_c", "body_com", "body_flags"):
-        setattr(arrays, name, getattr(model, name))
-    return arrays

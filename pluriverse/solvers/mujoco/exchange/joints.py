@@ -13,7 +13,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import fill_struct, launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
@@ -347,13 +347,10 @@ def push_worlds(
     interval: int,
 ) -> None:
     """Write the inputs of a step into the rows; frozen worlds are skipped."""
-    inputs = InputArrays()
-    for name in ("joint_q", "joint_qd", "body_f"):
-        setattr(inputs, name, getattr(state_in, name))
-    for name in ("joint_f", "joint_target_pos", "joint_target_vel", "joint_act"):
-        setattr(inputs, name, getattr(control, name))
     direct = control.custom_arrays.get("mujoco:ctrl")
-    inputs.direct_ctrl = control.joint_act if direct is None else direct  # of no actuator: not read
+    # Of no actuator: not read.
+    other = SimpleNamespace(direct_ctrl=control.joint_act if direct is None else direct)
+    inputs = fill_struct(InputArrays, other, control, state_in)
     launch_kernel(
         _kernels(rows.real).push_world,
         dim=worlds.size,
@@ -361,7 +358,7 @@ def push_worlds(
             worlds,
             model.topology,
             maps,
-            _joint_arrays(model),
+            fill_struct(JointArrays, model),
             inputs,
             world_frozen,
             world_known,
@@ -391,7 +388,7 @@ def pull_worlds(
             worlds,
             model.topology,
             maps,
-            _joint_arrays(model),
+            fill_struct(JointArrays, model),
             rows.data,
             state_in.joint_q,
             state_in.joint_qd,
@@ -401,13 +398,3 @@ def pull_worlds(
         device=model.device,
     )
     pull_floating_joints(model, worlds, maps, rows, state_out, world_stepped)
-
-
-def _joint_arrays(model: Model) -> JointArrays:
-    arrays = JointArrays()
-    for name in (
-        *("joint_X_p", "joint_X_c", "body_com", "body_flags"),
-        *("joint_target_lower", "joint_target_upper", "joint_target_ke", "joint_target_kd"),
-    ):
-        setattr(arrays, name, getattr(model, name))
-    return arrays

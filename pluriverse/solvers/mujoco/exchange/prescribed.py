@@ -17,7 +17,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import fill_struct, launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.rotations import rotation_functions
@@ -275,7 +275,7 @@ def push_kinematic_joints(
     launch_kernel(
         _push_kernel(rows.real),
         dim=worlds.size,
-        inputs=[worlds, model.topology, maps, _targets(model, state_in, control), wp.float64(dt)],
+        inputs=[worlds, model.topology, maps, fill_struct(Targets, control, state_in, model), wp.float64(dt)],
         outputs=[rows.data],
         device=model.device,
     )
@@ -301,19 +301,10 @@ def pull_kinematic_joints(
             worlds,
             model.topology,
             maps,
-            _targets(model, state_in, control),
+            fill_struct(Targets, control, state_in, model),
             wp.float64(dt),
             world_stepped,
         ],
         outputs=[state_out.joint_q, state_out.joint_qd],
         device=model.device,
     )
-
-
-def _targets(model: Model, state: State, control: Control) -> Targets:
-    targets = Targets()
-    for name in ("body_flags", "body_com", "joint_X_p", "joint_X_c", "joint_target_mode"):
-        setattr(targets, name, getattr(model, name))
-    targets.joint_q, targets.joint_qd = state.joint_q, state.joint_qd
-    targets.joint_target_pos, targets.joint_target_vel = control.joint_target_pos, control.joint_target_vel
-    return targets

@@ -8,6 +8,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.solvers.finite import are_finite_bodies
 
 
@@ -74,7 +75,7 @@ def restore_worlds(
 ) -> None:
     """Restore worlds that were not stepped, or have non-finite poses, to `state_in`."""
     arrays = RestoreArrays()
-    for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
+    for name in MOTION_ARRAYS:
         setattr(arrays, f"{name}_in", getattr(state_in, name))
         setattr(arrays, name, getattr(state_out, name))
     arrays.stepped, arrays.frozen = world_stepped, world_frozen

@@ -7,11 +7,13 @@ Every slot of the buffer has its own entry in MuJoCo Warp's store, so worlds do 
 pressing contact holds a separated one.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import fill_struct
 from pluriverse.model import Contacts, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.mujoco.exchange.contact_copy import ContactArrays
@@ -246,14 +248,8 @@ class ExternalContacts:
         slots, rows = group_slots(group, contacts)
         self.slots: Any = wp.array(slots, dtype=int, device=device)
         self.rows: Any = wp.array(rows, dtype=int, device=device)
-        self.properties = GeomProperties()
-        for name in GeomProperties.vars:
-            setattr(self.properties, name, getattr(model, name))
-        self.target = WarpContactStore()
-        self.target.count = data.nacon
-        for name in WarpContactStore.vars:
-            if name != "count":
-                setattr(self.target, name, getattr(data.contact, name))
+        self.properties = fill_struct(GeomProperties, model)
+        self.target = fill_struct(WarpContactStore, SimpleNamespace(count=data.nacon), data.contact)
 
 
 def group_slots(group: MujocoGroup, contacts: Contacts) -> tuple[np.ndarray, np.ndarray]:
