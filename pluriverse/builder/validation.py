@@ -6,12 +6,14 @@ Every message names the entity, the value and the remedy.
 from collections.abc import Callable
 
 import numpy as np
+import warp as wp
 
 from pluriverse.builder.articulations import check_kinematic_child
 from pluriverse.builder.inputs import QUATERNION_LENGTH_TOLERANCE
-from pluriverse.builder.snapshot import Snapshot
+from pluriverse.builder.snapshot import COLUMN_NAMES, Snapshot
 from pluriverse.builder.tables import BuilderTables
-from pluriverse.types import FLOATING_JOINTS, BodyFlags, GeoType, JointTargetMode, JointType
+from pluriverse.model.schema import MODEL_ARRAYS
+from pluriverse.types import FLOATING_JOINTS, BodyFlags, Entity, GeoType, JointTargetMode, JointType
 
 _SUPPORTED_SHAPES = tuple(geometry for geometry in GeoType if geometry is not GeoType.NONE)
 
@@ -210,26 +212,23 @@ def _check_joint_coordinates(source: Snapshot) -> None:
             )
 
 
-_DOF_NON_NEGATIVE = (
-    "armature",
-    "damping",
-    "friction",
-    "target_ke",
-    "target_kd",
-    "limit_ke",
-    "limit_kd",
-    "effort_limit",
-    "velocity_limit",
-)
-_DOF_ANY_SIGN = (
-    *("target_pos", "target_vel", "f", "act"),
-    *("limit_lower", "limit_upper", "target_lower", "target_upper"),
-)
-_DOF_MAY_BE_MISSING = ("limit_ke", "limit_kd")  # NaN: not given
-_DOF_MAY_BE_INFINITE = (
-    *("effort_limit", "velocity_limit"),
-    *("limit_lower", "limit_upper", "target_lower", "target_upper"),
-)
+def _check_numbers(source: Snapshot, entity: Entity, name: Callable[[int], str], remedy: str) -> None:
+    """Check the columns of plain numbers of a kind of entity, as the schema declares them."""
+    for array, spec in MODEL_ARRAYS.items():
+        if spec.entity is not entity or spec.dtype is not wp.float32 or array not in COLUMN_NAMES:
+            continue
+        values = getattr(source, array)
+        bad = np.isnan(values) & (not spec.may_be_unset) | np.isinf(values) & (not spec.may_be_infinite)
+        if spec.low is not None:
+            bad |= values < spec.low
+        if bad.any():
+            row = int(np.argmax(bad))
+            need = "a number" if spec.may_be_infinite else "finite"
+            bound = "" if spec.low is None else f" and >= {spec.low:g}"
+            raise ValueError(
+                f"{name(row)}: {array} is {values[row]}, but it must be {need}{bound}. Check "
+                f"{remedy.format(array.split('_', 1)[1])}, or what was written to the array."
+            )
 
 
 def _check_dofs(source: Snapshot) -> None:
@@ -239,20 +238,7 @@ def _check_dofs(source: Snapshot) -> None:
         joint = int(source.dof_joint[dof])
         return f"{builder.joint_name(joint)}, axis {dof - source.joint_qd_start[joint]}"
 
-    for column in (*_DOF_NON_NEGATIVE, *_DOF_ANY_SIGN):
-        values = getattr(source, f"joint_{column}")
-        bad = np.isnan(values) if column in _DOF_MAY_BE_INFINITE else ~np.isfinite(values)
-        if column in _DOF_MAY_BE_MISSING:
-            bad = np.isinf(values)
-        if column in _DOF_NON_NEGATIVE:
-            bad |= values < 0.0
-        if bad.any():
-            dof = int(np.argmax(bad))
-            sign = " >= 0" if column in _DOF_NON_NEGATIVE else ""
-            raise ValueError(
-                f"{name(dof)}: joint_{column} is {values[dof]}, but it must be a number{sign}. Check "
-                f"{column}= of the joint, or what was written to the array."
-            )
+    _check_numbers(source, Entity.JOINT_DOF, name, "{}= of the joint")
     _check_distances(source)
     spans = np.zeros(len(source.joint_qd), dtype=bool)
     spans[source.joint_qd_start[:-1][source.joint_type == JointType.DISTANCE]] = True
@@ -331,35 +317,9 @@ def _check_distances(source: Snapshot) -> None:
         )
 
 
-_SHAPE_NON_NEGATIVE = (
-    "margin",
-    "gap",
-    "material_mu",
-    "material_restitution",
-    "material_mu_torsional",
-    "material_mu_rolling",
-    "material_kh",
-)
-
-
-_SHAPE_MAY_BE_MISSING = ("material_ke", "material_ke_per_mass", "material_tau")  # NaN: not given
-
-
 def _check_shapes(source: Snapshot) -> None:
     builder = source.builder
-    for column in (*_SHAPE_NON_NEGATIVE, *_SHAPE_MAY_BE_MISSING):
-        values = getattr(source, f"shape_{column}")
-        bad = ~(values >= 0.0)
-        if column in _SHAPE_MAY_BE_MISSING:
-            bad &= ~np.isnan(values)
-        if column != "material_ke":  # infinite stiffness is rigid
-            bad |= np.isinf(values)
-        if bad.any():
-            shape = int(np.argmax(bad))
-            raise ValueError(
-                f"{builder.shape_name(shape)}: shape_{column} is {values[shape]}, but it must be finite "
-                "and >= 0. Check the ShapeConfig, or what was written to the array."
-            )
+    _check_numbers(source, Entity.SHAPE, builder.shape_name, "the ShapeConfig")
     finite = np.isfinite(source.shape_scale).all(axis=1)
     used = np.ones((len(finite), 3), dtype=bool)
     used[np.isin(source.shape_type, (GeoType.SPHERE, GeoType.PLANE))] = (True, False, False)

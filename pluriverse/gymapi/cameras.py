@@ -23,16 +23,14 @@ from pluriverse.gymapi.lighting import make_light
 from pluriverse.gymapi.scene import CameraRecord, Sim
 from pluriverse.model import State, poses
 from pluriverse.render import SeenGeometry
-from pluriverse.render.raycast.looks import LookArrays
-from pluriverse.render.raycast.sensing import CameraMount, place_cameras, sense_pixels
-from pluriverse.render.raycast.shading import View, render_pixels
-from pluriverse.sensors.base import Sensor
+from pluriverse.render.raycast.sensing import CameraMount
+from pluriverse.sensors.camera_batch import CameraBatch
 
 # Modes of `CameraMount`.
 _FIXED, _TRACK = 0, 1
 
 
-class CameraBatch(Sensor):
+class ActorCameras(CameraBatch):
     """Cameras that are rendered together.
 
     Args:
@@ -41,7 +39,6 @@ class CameraBatch(Sensor):
     """
 
     def __init__(self, shapes: DrawnShapes, records: list[CameraRecord]):
-        super().__init__(shapes.caster, None)
         self.shapes = shapes
         self.sim: Sim = shapes.sim
         self.records = sorted(records, key=lambda record: record.env.world)
@@ -51,33 +48,28 @@ class CameraBatch(Sensor):
         self.is_moved = True
         """Whether calls changed where cameras are."""
         self._light_version = -1
-        self._looks: LookArrays | None = None
         self._has_flow = False
-        width, height, self._samples, _, near, far = batch_key(records[0].properties)
-        self._near, self._far = near, min(far, 1.0e29)
+        width, height, samples, _, near, far = batch_key(records[0].properties)
         device, count = self.sim.device, len(self.records)
-        world = np.array([record.env.world for record in self.records])
-        counts = np.bincount(world, minlength=self.model.world_count)
-        self._count_max = int(counts.max(initial=0))
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        self._start: Any = wp.array(starts, dtype=wp.int32, device=device)
         fov = np.radians([float(record.properties.horizontal_fov) for record in self.records])
-        tangent = (np.tan(0.5 * fov) * height / width).astype(np.float32)
-        self._view = view = View()
-        view.camera_position = wp.zeros(count, dtype=wp.vec3, device=device)
-        view.camera_rotation = wp.zeros(count, dtype=wp.mat33, device=device)
-        view.tangent = wp.array(tangent, dtype=wp.float32, device=device)
-        view.view_start = wp.array(np.arange(count + 1, dtype=np.int32), dtype=wp.int32, device=device)
-        view.view_world = wp.array(world.astype(np.int32), dtype=wp.int32, device=device)
-        view.view_offset = wp.zeros(count, dtype=wp.vec3, device=device)
-        view.width, view.height = width, height
-        self._mount = mount = CameraMount()
+        mount: Any = CameraMount()
         mount.body = wp.zeros(count, dtype=wp.int32, device=device)
         mount.xform = wp.zeros(count, dtype=wp.transform, device=device)
         mount.mode = wp.zeros(count, dtype=wp.int32, device=device)
         mount.target = wp.full(count, -1, dtype=wp.int32, device=device)
         mount.track_offset = wp.zeros(count, dtype=wp.vec3, device=device)
         mount.track_rotation = wp.zeros(count, dtype=wp.mat33, device=device)
+        super().__init__(
+            shapes.caster,
+            None,
+            np.array([record.env.world for record in self.records]),
+            np.tan(0.5 * fov) * height / width,
+            (width, height),
+            mount,
+            near,
+            far,
+            samples,
+        )
         self._address: Any = wp.zeros((count, IMAGE_TYPE_COUNT), dtype=wp.uint64, device=device)
         self._last_position: Any = wp.zeros(count, dtype=wp.vec3, device=device)
         self._last_rotation: Any = wp.zeros(count, dtype=wp.mat33, device=device)
@@ -86,9 +78,6 @@ class CameraBatch(Sensor):
             record.batch = self
         self.render_count = 0
         """How often the batch was rendered."""
-
-    def _ray_count(self) -> int:
-        return len(self.records) * self._view.width * self._view.height * self._samples
 
     def render(self) -> None:
         """Render all requested images."""
@@ -103,14 +92,14 @@ class CameraBatch(Sensor):
             self._light = make_light(self.sim.lights, up_axis=up_axis_of(self.sim), extent=2.0, reach=50.0)
             self._graphs.clear()
         if self.is_moved:
-            self._place()
+            self._carry()
         self.shapes.upload()
         first = self.render_count == 0 or self._last_body_q is None
         if self._last_body_q is None:
             self._last_body_q = wp.empty_like(state.body_q)
         if first and self._has_flow:
             # Nothing has moved since a picture that there was not: it is the same as this one.
-            self._launch_placement(state)
+            self._place(state, self.model.worlds)
             self._keep(state)
         self.update(state)
         if self._has_flow:
@@ -142,7 +131,7 @@ class CameraBatch(Sensor):
         self._depth = made(wp.float32, ImageType.IMAGE_DEPTH, flow)
         self._shape = made(wp.int32, ImageType.IMAGE_SEGMENTATION, flow)
         nothing = {dtype: wp.zeros((0, 0, 0), dtype=dtype, device=device) for dtype in (float, int, wp.vec3)}
-        self._sensed: list[Any] = [
+        images = [
             self._depth,
             nothing[float],
             self._shape,
@@ -150,6 +139,8 @@ class CameraBatch(Sensor):
             nothing[int],
             nothing[wp.vec3],
         ]
+        self._geometric = images if self._depth.size or self._shape.size else None
+        self._pixels = self._color if self._color.size else None
         self._looks = self.shapes.looks if self._color.size else None
         if flow in wanted and not self._has_flow:
             self.render_count = 0
@@ -157,7 +148,7 @@ class CameraBatch(Sensor):
         self._graphs.clear()
         self.is_outdated = False
 
-    def _place(self) -> None:
+    def _carry(self) -> None:
         """Write how cameras are carried, in place."""
         count, axes = len(self.records), camera_axes(self.sim)
         turned = quaternion_of(axes)
@@ -180,50 +171,13 @@ class CameraBatch(Sensor):
         mount.track_rotation.assign(rotation_of(pose[:, 3:]).astype(np.float32))
         self.is_moved = False
 
-    def _launch_placement(self, state: State, worlds: Any = None) -> None:
-        view = self._view
-        place_cameras(
-            self.model.worlds if worlds is None else worlds,
-            self._start,
-            self._count_max,
-            self._mount,
-            state.body_q,
-            view.camera_position,
-            view.camera_rotation,
-        )
-
     def _sense(self, state: State, worlds: wp.array[int]) -> None:
-        view = self._view
-        self._launch_placement(state, worlds)
-        if self._depth.size or self._shape.size:
-            sense_pixels(
-                worlds,
-                self._start,
-                self._count_max,
-                self._caster,
-                view,
-                self._near,
-                self._far,
-                self._sensed,
-            )
-        if self._color.size:
-            assert self._looks is not None
-            render_pixels(
-                worlds,
-                self._start,
-                self._count_max,
-                self._caster.arrays.scene,
-                self._looks.looks,
-                view,
-                self._light,
-                self._color,
-                samples=self._samples,
-            )
+        super()._sense(state, worlds)
         write_pixels(
             worlds,
             self._start,
             self._count_max,
-            view,
+            self._view,
             self._caster.arrays.scene.shape_body,
             self.shapes.segmentation,
             (self._color, self._depth, self._shape),
@@ -242,7 +196,7 @@ class CameraSet:
 
     def __init__(self, sim: Sim):
         self.sim = sim
-        self.batches: list[CameraBatch] = []
+        self.batches: list[ActorCameras] = []
         self._shapes: dict[SeenGeometry, DrawnShapes] = {}
 
     def shapes(self, geometry: SeenGeometry) -> DrawnShapes:
@@ -264,7 +218,7 @@ class CameraSet:
                 if records[0].properties.use_collision_geometry
                 else SeenGeometry.VISUAL
             )
-            self.batches.append(CameraBatch(self.shapes(geometry), records))
+            self.batches.append(ActorCameras(self.shapes(geometry), records))
 
     def render(self) -> None:
         """Render all cameras."""

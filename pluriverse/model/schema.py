@@ -49,6 +49,8 @@ class ArraySpec:
     """Whether a number above zero must stay above zero: the mass of a body, the size of a shape."""
     may_be_unset: bool
     """Whether NaN stands for "not given", which leaves the choice to the solver."""
+    may_be_infinite: bool
+    """Whether infinity stands for "no limit"."""
     is_pose: bool
     """Whether it holds poses, whose positions and orientations are drawn separately."""
     places_bodies: bool
@@ -89,6 +91,7 @@ def declare(
     low: float | None = None,
     keeps_positive: bool = False,
     may_be_unset: bool = False,
+    may_be_infinite: bool = False,
     is_pose: bool = False,
     places_bodies: bool = False,
     draw_instead: str | None = None,
@@ -105,6 +108,7 @@ def declare(
         low,
         keeps_positive,
         may_be_unset,
+        may_be_infinite,
         is_pose,
         places_bodies,
         draw_instead,
@@ -220,22 +224,22 @@ class ModelArrays:
     """The same, numbered like `joint_q`, as `Control.joint_target_q`, shape [coord]."""
     joint_target_vel: wp.array[float] = declare(Entity.JOINT_DOF, draw_instead=_OF_CONTROL)
     """Initial velocity target [m/s or rad/s] of `Control.joint_target_vel`, shape [dof]."""
-    joint_target_lower: wp.array[float] = declare(Entity.JOINT_DOF, default=-math.inf)
+    joint_target_lower: wp.array[float] = declare(Entity.JOINT_DOF, may_be_infinite=True, default=-math.inf)
     """Least target of the drive [m or rad, in mode `VELOCITY` m/s or rad/s]; lower ones are clamped, shape
     [dof]."""
-    joint_target_upper: wp.array[float] = declare(Entity.JOINT_DOF, default=math.inf)
+    joint_target_upper: wp.array[float] = declare(Entity.JOINT_DOF, may_be_infinite=True, default=math.inf)
     """Largest target of the drive, likewise, shape [dof]."""
-    joint_limit_lower: wp.array[float] = declare(Entity.JOINT_DOF)
+    joint_limit_lower: wp.array[float] = declare(Entity.JOINT_DOF, may_be_infinite=True)
     """Lower limit of the position [m or rad], shape [dof]."""
-    joint_limit_upper: wp.array[float] = declare(Entity.JOINT_DOF)
+    joint_limit_upper: wp.array[float] = declare(Entity.JOINT_DOF, may_be_infinite=True)
     """Upper limit of the position [m or rad], shape [dof]."""
     joint_limit_ke: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0, may_be_unset=True)
     """Stiffness of the limits [N/m or N·m/rad]; NaN: not given, left to the solver, shape [dof]."""
     joint_limit_kd: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0, may_be_unset=True)
     """Damping of the limits [N·s/m or N·m·s/rad]; NaN: not given, left to the solver, shape [dof]."""
-    joint_effort_limit: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    joint_effort_limit: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0, may_be_infinite=True)
     """Largest force of the drive [N or N·m]; 0 allows no force, infinity any, shape [dof]."""
-    joint_velocity_limit: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0)
+    joint_velocity_limit: wp.array[float] = declare(Entity.JOINT_DOF, low=0.0, may_be_infinite=True)
     """Rated speed [m/s or rad/s]; `SolverSAP` enforces it on request, shape [dof]."""
 
     # articulations
@@ -268,7 +272,9 @@ class ModelArrays:
     """Distance by which the surface that makes contact lies outside the shape [m], shape [shape]."""
     shape_gap: wp.array[float] = declare(Entity.SHAPE, low=0.0)
     """Distance beyond the margin from which contacts are created [m], shape [shape]."""
-    shape_material_ke: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
+    shape_material_ke: wp.array[float] = declare(
+        Entity.SHAPE, low=0.0, may_be_unset=True, may_be_infinite=True
+    )
     """Contact stiffness [N/m], NaN where it is not given (see `ShapeConfig.ke`), shape [shape]."""
     shape_material_ke_per_mass: wp.array[float] = declare(Entity.SHAPE, low=0.0, may_be_unset=True)
     """Contact stiffness per effective mass of the contact [1/s²], NaN where it is not given; used by shapes

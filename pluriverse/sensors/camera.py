@@ -9,15 +9,13 @@ import warp as wp
 
 from pluriverse.builder.inputs import Transform, as_transform
 from pluriverse.builder.shapes import GROUND_COLOR
-from pluriverse.model import Model, State
+from pluriverse.model import Model
 from pluriverse.render import PictureStyle, RayCaster, SeenGeometry
 from pluriverse.render.model_camera import ModelCameras
 from pluriverse.render.picture import check_size, sky_light
 from pluriverse.render.raycast.looks import LookArrays
-from pluriverse.render.raycast.sensing import place_cameras, sense_pixels
-from pluriverse.render.raycast.shading import View, render_pixels
 from pluriverse.selection.patterns import Patterns, match_labels
-from pluriverse.sensors.base import Sensor
+from pluriverse.sensors.camera_batch import CameraBatch
 
 
 class CameraOutput(enum.Enum):
@@ -54,7 +52,7 @@ _TYPES: dict[CameraOutput, Any] = {
 }
 
 
-class CameraSensor(Sensor):
+class CameraSensor(CameraBatch):
     """Cameras of one resolution in all worlds of a model.
 
     A camera sees its own world and global shapes. Images are in arrays that keep their memory from update to
@@ -105,7 +103,6 @@ class CameraSensor(Sensor):
         style: PictureStyle | None = None,
         threads: int | None = None,
     ):
-        super().__init__(RayCaster(model, geometry=SeenGeometry(geometry)), threads)
         chosen = _choose(model, cameras, bodies, xform)
         if not 0.0 <= near < far:
             raise ValueError(
@@ -115,94 +112,50 @@ class CameraSensor(Sensor):
             if not 0.0 < fov < np.pi:
                 raise ValueError(f"CameraSensor: fov is {fov}, but it must be between 0 and pi (rad).")
             chosen.fov[:] = fov
-        self._near, self._far = float(near), min(float(far), 1.0e29)
-        self._width, self._height = _resolution(chosen, width, height)
+        size = _resolution(chosen, width, height)
         if not isinstance(samples, int | np.integer) or samples < 1:
             raise ValueError(
                 f"CameraSensor: samples is {samples!r}, but it must be a whole number, 1 or more."
             )
-        self._samples = int(samples)
+        super().__init__(
+            RayCaster(model, geometry=SeenGeometry(geometry)),
+            threads,
+            chosen.world,
+            np.tan(0.5 * chosen.fov),
+            size,
+            chosen.mount(),
+            near,
+            far,
+            samples,
+        )
         wanted = _outputs(outputs)
         self.camera_world, self.camera_label = chosen.world, chosen.label
         device = model.device
-        starts = chosen.starts()
-        self._count_max = int(np.diff(starts).max(initial=0))
-        self._start: Any = wp.array(starts, dtype=wp.int32, device=device)
-        self._mount = chosen.mount()
-        self._view = self._make_view(chosen, device)
-        count = len(chosen.world)
-        shape = (count, self._height, self._width)
+        shape = (len(chosen.world), size[1], size[0])
         self._arrays: dict[CameraOutput, Any] = {}
         for output in wanted:
             dtype = wp.uint32 if output is CameraOutput.COLOR else _TYPES.get(output, wp.int32)
             self._arrays[output] = wp.zeros(shape, dtype=dtype, device=device)
-        self._geometric: list[Any] = [
-            self._arrays.get(output, wp.zeros((0, 0, 0), dtype=_TYPES.get(output, wp.int32), device=device))
-            for output in _GEOMETRIC
-        ]
-        self._has_geometric = any(output in wanted for output in _GEOMETRIC)
+        if any(output in wanted for output in _GEOMETRIC):
+            self._geometric = [
+                self._arrays.get(
+                    output, wp.zeros((0, 0, 0), dtype=_TYPES.get(output, wp.int32), device=device)
+                )
+                for output in _GEOMETRIC
+            ]
         self._color: Any = None
         if CameraOutput.COLOR in wanted:
-            self._color = _bytes_of(self._arrays[CameraOutput.COLOR])
+            self._pixels = self._arrays[CameraOutput.COLOR]
+            self._color = _bytes_of(self._pixels)
             self._looks = LookArrays(model, self._caster.arrays)
             style = PictureStyle(shadows=False, ambient_occlusion=False) if style is None else style
             self._light = sky_light(style, extent=2.0, distance=50.0, up_axis=model.up_axis)
             self._light.plain_color = wp.vec3(*GROUND_COLOR)
 
-    def _make_view(self, chosen: ModelCameras, device: Any) -> Any:
-        view, count = View(), len(chosen.world)
-        view.camera_position = wp.zeros(count, dtype=wp.vec3, device=device)
-        view.camera_rotation = wp.zeros(count, dtype=wp.mat33, device=device)
-        tangent = np.tan(0.5 * chosen.fov).astype(np.float32)
-        view.tangent = wp.array(tangent, dtype=wp.float32, device=device)
-        view.view_start = wp.array(np.arange(count + 1, dtype=np.int32), dtype=wp.int32, device=device)
-        view.view_world = wp.array(chosen.world.astype(np.int32), dtype=wp.int32, device=device)
-        view.view_offset = wp.zeros(count, dtype=wp.vec3, device=device)
-        view.width, view.height = self._width, self._height
-        return view
-
-    def _ray_count(self) -> int:
-        return len(self.camera_world) * self._width * self._height * self._samples
-
-    def _sense(self, state: State, worlds: wp.array[int]) -> None:
-        view = self._view
-        place_cameras(
-            worlds,
-            self._start,
-            self._count_max,
-            self._mount,
-            state.body_q,
-            view.camera_position,
-            view.camera_rotation,
-        )
-        if self._has_geometric:
-            sense_pixels(
-                worlds,
-                self._start,
-                self._count_max,
-                self._caster,
-                view,
-                self._near,
-                self._far,
-                self._geometric,
-            )
-        if self._color is not None:
-            render_pixels(
-                worlds,
-                self._start,
-                self._count_max,
-                self._caster.arrays.scene,
-                self._looks.looks,
-                view,
-                self._light,
-                self._arrays[CameraOutput.COLOR],
-                samples=self._samples,
-            )
-
     @property
     def resolution(self) -> tuple[int, int]:
         """Columns and rows of the images."""
-        return self._width, self._height
+        return self._view.width, self._view.height
 
     def set_light(self, style: PictureStyle) -> None:
         """Change light and surroundings of the colour from the next update on."""
