@@ -21,12 +21,6 @@ from pluriverse.sensors.measure import GEOMDIST, GEOMFROMTO, GEOMNORMAL, SensorT
 from pluriverse.sensors.sides import SHAPE, is_of_side
 from pluriverse.types import GeoType
 
-PLANE = wp.constant(int(GeoType.PLANE))
-HFIELD = wp.constant(int(GeoType.HFIELD))
-MESH = wp.constant(int(GeoType.MESH))
-CONVEX_MESH = wp.constant(int(GeoType.CONVEX_MESH))
-NONE = wp.constant(int(GeoType.NONE))
-
 
 @wp.struct
 class DistanceShapes:
@@ -62,7 +56,7 @@ def pose_of(shapes: DistanceShapes, shape: int, body_q: wp.array[wp.transform]) 
 @wp.func
 def kind_of(shapes: DistanceShapes, shape: int) -> int:
     """Return the type that a shape is measured as."""
-    return wp.where(shapes.type[shape] == MESH, CONVEX_MESH, shapes.type[shape])
+    return wp.where(shapes.type[shape] == GeoType.MESH, GeoType.CONVEX_MESH, shapes.type[shape])
 
 
 @wp.func
@@ -88,7 +82,7 @@ def extent_of(shapes: DistanceShapes, shape: int) -> float:
 @wp.func
 def is_convex(kind: int) -> bool:
     """Return whether distances to a type are measured."""
-    return kind != NONE and kind != HFIELD
+    return kind != GeoType.NONE and kind != GeoType.HFIELD
 
 
 @wp.func
@@ -113,10 +107,10 @@ def measure_gap(
     turn1 = wp.transform_get_rotation(pose1)
     origin0 = wp.transform_get_translation(pose0)
     origin1 = wp.transform_get_translation(pose1)
-    if kind0 == PLANE or kind1 == PLANE:
+    if kind0 == GeoType.PLANE or kind1 == GeoType.PLANE:
         if kind0 == kind1:
             return gap
-        plane = wp.where(kind0 == PLANE, 0, 1)
+        plane = wp.where(kind0 == GeoType.PLANE, 0, 1)
         plane_turn = wp.where(plane == 0, turn0, turn1)
         plane_origin = wp.where(plane == 0, origin0, origin1)
         other = wp.where(plane == 0, shape1, shape0)

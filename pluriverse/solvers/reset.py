@@ -13,12 +13,6 @@ from pluriverse.model import Model, State
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.types import StateFlags
 
-JOINT_Q = wp.constant(int(StateFlags.JOINT_Q))
-JOINT_QD = wp.constant(int(StateFlags.JOINT_QD))
-BODY_Q = wp.constant(int(StateFlags.BODY_Q))
-BODY_QD = wp.constant(int(StateFlags.BODY_QD))
-BODY_F = wp.constant(int(StateFlags.BODY_F))
-
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.reset")
 def reset_world(
@@ -47,18 +41,18 @@ def reset_world(
     if mask.shape[0] > 0:
         if not mask[world]:
             return
-    if flags & JOINT_Q != 0:
+    if flags & StateFlags.JOINT_Q != 0:
         for coord in range(coord_bound[world], coord_bound[world + 1]):
             joint_q_out[coord] = joint_q[coord]
-    if flags & JOINT_QD != 0:
+    if flags & StateFlags.JOINT_QD != 0:
         for dof in range(dof_bound[world], dof_bound[world + 1]):
             joint_qd_out[dof] = joint_qd[dof]
     for body in range(body_bound[world], body_bound[world + 1]):
-        if flags & BODY_Q != 0:
+        if flags & StateFlags.BODY_Q != 0:
             body_q_out[body] = body_q[body]
-        if flags & BODY_QD != 0:
+        if flags & StateFlags.BODY_QD != 0:
             body_qd_out[body] = body_qd[body]
-        if flags & BODY_F != 0:
+        if flags & StateFlags.BODY_F != 0:
             body_f_out[body] = wp.spatial_vector()
 
 

@@ -28,7 +28,6 @@ GROUND_REACH = wp.constant(100.0)
 RISE = wp.constant(0.1)
 # Vertical part of a plane's normal from which on it is ground, not a wall.
 _LEVEL = wp.constant(1.0e-3)
-_COLLIDES = wp.constant(int(ShapeFlags.COLLIDE_SHAPES))
 
 
 @wp.struct
@@ -52,7 +51,7 @@ def height_over_planes(
     height = least
     for place in range(planes.start[group], planes.start[group + 1]):
         shape = planes.shape[place]
-        if (scene.shape_flags[shape] & _COLLIDES) != 0 and scene.shape_enabled[shape]:
+        if (scene.shape_flags[shape] & ShapeFlags.COLLIDE_SHAPES) != 0 and scene.shape_enabled[shape]:
             pose = scene.shape_transform[shape]
             if scene.shape_body[shape] >= 0:
                 pose = body_q[scene.shape_body[shape]] * pose
