@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.collision.components import to_double, to_single
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_point
-from pluriverse.collision.convex.touch import find_touch, to_double, to_single
+from pluriverse.collision.convex.touch import find_touch
 from pluriverse.collision.hull import HullData, make_hull_data
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State, Topology

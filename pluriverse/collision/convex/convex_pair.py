@@ -10,13 +10,13 @@ Distances are in the frame of the first shape; patches are relative to the origi
 
 import warp as wp
 
-from pluriverse.collision.components import column
+from pluriverse.collision.components import column, to_double
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex.feature import Feature, find_feature
 from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
 from pluriverse.collision.convex.separation import OUT_OF_REACH, find_outermost_face
 from pluriverse.collision.convex.support import ConvexPair
-from pluriverse.collision.convex.touch import Touch, align_to_face, find_face_touch, find_touch, to_double
+from pluriverse.collision.convex.touch import Touch, align_to_face, find_face_touch, find_touch
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import ShapeModel, hull_of

@@ -7,8 +7,8 @@ else is left to the search for the shortest connection (`gjk`) and the shortest 
 
 import warp as wp
 
-from pluriverse.collision.convex.epa import make_penetration
-from pluriverse.collision.convex.gjk import APART, NEAR, make_closest_points
+from pluriverse.collision.components import to_double, to_single
+from pluriverse.collision.convex.shortest_way import make_shortest_way
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.shape_state import BOX, CYLINDER
@@ -16,8 +16,7 @@ from pluriverse.collision.shape_state import BOX, CYLINDER
 # A face normal takes the place of the direction found if it separates as much, to this fraction of the size.
 ALIGNED = wp.constant(1.0e-7)
 
-find_closest_points = make_closest_points(ConvexPair, HullData, support_first, support_second)
-find_penetration = make_penetration(ConvexPair, HullData, support_first, support_second)
+find_shortest_way = make_shortest_way(ConvexPair, HullData, support_first, support_second)
 
 
 @wp.struct
@@ -37,18 +36,6 @@ class Touch:
 
 
 @wp.func
-def to_single(v: wp.vec3d) -> wp.vec3:
-    """Return a vector in single precision."""
-    return wp.vec3(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
-
-
-@wp.func
-def to_double(v: wp.vec3) -> wp.vec3d:
-    """Return a vector in double precision."""
-    return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
-
-
-@wp.func
 def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> Touch:
     """Return the closest points of two shapes, or their deepest points if they overlap.
 
@@ -61,42 +48,15 @@ def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> 
     touch = Touch()
     radius0 = wp.float64(core_radius(pair.type0, pair.size0))
     radius1 = wp.float64(core_radius(pair.type1, pair.size1))
-    w = wp.zeros(shape=4, dtype=wp.vec3d)
-    a = wp.zeros(shape=4, dtype=wp.vec3d)
-    b = wp.zeros(shape=4, dtype=wp.vec3d)
-    weight = wp.zeros(shape=4, dtype=wp.float64)
-    found = find_closest_points(
-        pair,
-        hulls,
-        pair.position,
-        wp.float64(reach) + radius0 + radius1,
-        wp.float64(size),
-        w,
-        a,
-        b,
-        weight,
-    )
-    normal = wp.vec3d()
-    point0 = wp.vec3d()
-    point1 = wp.vec3d()
-    if found[0] == APART:
+    reach_of_cores = wp.float64(reach) + radius0 + radius1
+    way = find_shortest_way(pair, hulls, pair.position, reach_of_cores, wp.float64(size))
+    touch.is_near = way.is_near
+    if not way.is_near:
         return touch
-    touch.is_near = True
-    if found[0] == NEAR:
-        for index in range(found[1]):
-            point0 += weight[index] * a[index]
-            point1 += weight[index] * b[index]
-        normal = wp.normalize(point1 - point0)
-    else:
-        exit_direction = find_penetration(pair, hulls, wp.float64(size), w, a, b, found[1])
-        touch.is_near = exit_direction.is_found
-        normal = exit_direction.normal
-        point0 = exit_direction.point0
-        point1 = exit_direction.point1
-    point0 += radius0 * normal
-    point1 -= radius1 * normal
-    touch.normal = to_single(normal)
-    touch.distance = wp.float32(wp.dot(normal, point1 - point0))
+    point0 = way.point0 + radius0 * way.normal
+    point1 = way.point1 - radius1 * way.normal
+    touch.normal = to_single(way.normal)
+    touch.distance = wp.float32(wp.dot(way.normal, point1 - point0))
     touch.point0 = to_single(point0 - pair.position)
     touch.point1 = to_single(point1 - pair.position)
     return touch

@@ -100,6 +100,17 @@ def is_behind(
 
 
 @wp.func
+def cell_of(data: HeightFieldData, field: int, triangle: int) -> tuple[int, int]:
+    """Return row and column of the cell of a triangle, or of that below whose border a wall triangle is."""
+    cell_columns = data.column_count[field] - 1
+    cell = triangle // 2
+    if triangle < 0:
+        cell = (-1 - triangle) // WALL_TRIANGLE_COUNT
+    row = cell // cell_columns
+    return row, cell - row * cell_columns
+
+
+@wp.func
 def is_free_edge(
     data: HeightFieldData,
     field: int,
@@ -111,12 +122,7 @@ def is_free_edge(
     slope: float,
 ) -> bool:
     """Return whether the triangle beyond an edge lies behind the plane across a normal."""
-    cell_columns = data.column_count[field] - 1
-    cell = triangle // 2
-    if triangle < 0:
-        cell = (-1 - triangle) // WALL_TRIANGLE_COUNT
-    row = cell // cell_columns
-    column = cell - row * cell_columns
+    row, column = cell_of(data, field, triangle)
     if triangle < 0:
         place = (-1 - triangle) % WALL_TRIANGLE_COUNT
         wall = place // 2
@@ -159,12 +165,7 @@ def is_free_corner(
     slope: float,
 ) -> bool:
     """Return whether the neighbours of a corner lie behind the plane across a normal."""
-    cell_columns = data.column_count[field] - 1
-    cell = triangle // 2
-    if triangle < 0:
-        cell = (-1 - triangle) // WALL_TRIANGLE_COUNT
-    row = cell // cell_columns
-    column = cell - row * cell_columns
+    row, column = cell_of(data, field, triangle)
     if triangle < 0:
         # The upper corners are those that matter: the lower ones are farther down than the shape.
         place = (-1 - triangle) % WALL_TRIANGLE_COUNT

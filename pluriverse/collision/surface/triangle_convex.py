@@ -13,18 +13,16 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.convex.epa import make_penetration
+from pluriverse.collision.components import to_double, to_single
 from pluriverse.collision.convex.feature import find_feature
-from pluriverse.collision.convex.gjk import APART, NEAR, make_closest_points
 from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_polygon, clip_to_face
+from pluriverse.collision.convex.shortest_way import make_shortest_way
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.segment import closest_on_edge
 from pluriverse.collision.shape_state import SPHERE
 from pluriverse.collision.surface.contact_reduction import add_candidate, add_last_resort, candidate_vector
 from pluriverse.collision.surface.triangle_pair import (
     TrianglePair,
-    double,
-    single,
     support_core,
     support_surface,
     support_triangle,
@@ -48,8 +46,7 @@ ON_EDGE = wp.constant(1.0e-6)
 # Part of a triangle by which a point must be inside to be off its edges.
 ON_FEATURE = wp.constant(1.0e-4)
 
-find_closest_points = make_closest_points(TrianglePair, HullData, support_triangle, support_core)
-find_penetration = make_penetration(TrianglePair, HullData, support_triangle, support_core)
+find_shortest_way = make_shortest_way(TrianglePair, HullData, support_triangle, support_core)
 
 
 @wp.struct
@@ -152,35 +149,13 @@ def touch_sphere(pair: TrianglePair) -> TriangleTouch:
 def touch_convex(pair: TrianglePair, hulls: HullData) -> TriangleTouch:
     """Return the closest points of a triangle and a convex shape, or their deepest points if they overlap."""
     touch = TriangleTouch()
-    w = wp.zeros(shape=4, dtype=wp.vec3d)
-    a = wp.zeros(shape=4, dtype=wp.vec3d)
-    b = wp.zeros(shape=4, dtype=wp.vec3d)
-    weight = wp.zeros(shape=4, dtype=wp.float64)
-    start = wp.float64(-1.0 / 3.0) * double(pair.a + pair.b + pair.c)
-    size = wp.float64(pair.extent)
-    found = find_closest_points(
-        pair, hulls, start, wp.float64(pair.reach + pair.radius), size, w, a, b, weight
-    )
-    normal = wp.vec3d()
-    point0 = wp.vec3d()
-    point1 = wp.vec3d()
-    if found[0] == APART:
-        return touch
-    touch.is_near = True
-    if found[0] == NEAR:
-        for index in range(found[1]):
-            point0 += weight[index] * a[index]
-            point1 += weight[index] * b[index]
-        normal = wp.normalize(point1 - point0)
-    else:
-        exit_direction = find_penetration(pair, hulls, size, w, a, b, found[1])
-        touch.is_near = exit_direction.is_found
-        normal = exit_direction.normal
-        point0 = exit_direction.point0
-        point1 = exit_direction.point1
-    touch.normal = single(normal)
-    touch.point0 = single(point0)
-    touch.distance = wp.float32(wp.dot(normal, point1 - point0)) - pair.radius
+    start = wp.float64(-1.0 / 3.0) * to_double(pair.a + pair.b + pair.c)
+    reach = wp.float64(pair.reach + pair.radius)
+    way = find_shortest_way(pair, hulls, start, reach, wp.float64(pair.extent))
+    touch.is_near = way.is_near
+    touch.normal = to_single(way.normal)
+    touch.point0 = to_single(way.point0)
+    touch.distance = wp.float32(wp.dot(way.normal, way.point1 - way.point0)) - pair.radius
     return touch
 
 
@@ -324,7 +299,7 @@ def make_triangle_collider(surface_type: Any, is_free_edge: Any, is_free_corner:
                 for index in range(face_count):
                     corners[index] = pair.axes * corners[index]
                 m = -(pair.axes * feature.normal)
-                along_face = wp.dot(m, corners[0] - single(support_triangle(pair, hulls, double(m))))
+                along_face = wp.dot(m, corners[0] - to_single(support_triangle(pair, hulls, to_double(m))))
                 slope = PATCH_SLOPE
                 if least + pair.radius < 0.0 and along_face >= least - ALIGNED * pair.extent:
                     n = m

@@ -6,7 +6,7 @@ surface is, what is near the shape has small numbers.
 
 import warp as wp
 
-from pluriverse.collision.components import column
+from pluriverse.collision.components import column, to_double, to_single
 from pluriverse.collision.convex.support import core_radius, support_point
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.shape_pair import ShapePair
@@ -71,23 +71,11 @@ class TrianglePair:
 
 
 @wp.func
-def single(v: wp.vec3d) -> wp.vec3:
-    """Return a vector in single precision."""
-    return wp.vec3(wp.float32(v[0]), wp.float32(v[1]), wp.float32(v[2]))
-
-
-@wp.func
-def double(v: wp.vec3) -> wp.vec3d:
-    """Return a vector in double precision."""
-    return wp.vec3d(wp.float64(v[0]), wp.float64(v[1]), wp.float64(v[2]))
-
-
-@wp.func
 def support_triangle(pair: TrianglePair, hulls: HullData, direction: wp.vec3d) -> wp.vec3d:
     """Return the corner of the triangle farthest along `direction`."""
-    a = double(pair.a)
-    b = double(pair.b)
-    c = double(pair.c)
+    a = to_double(pair.a)
+    b = to_double(pair.b)
+    c = to_double(pair.c)
     height_a = wp.dot(a, direction)
     height_b = wp.dot(b, direction)
     point = a
@@ -109,7 +97,7 @@ def support_core(pair: TrianglePair, hulls: HullData, direction: wp.vec3d) -> wp
 @wp.func
 def support_surface(pair: TrianglePair, hulls: HullData, direction: wp.vec3) -> wp.vec3:
     """Return the farthest point of the convex shape along a unit vector."""
-    return single(support_core(pair, hulls, double(direction))) + pair.radius * direction
+    return to_single(support_core(pair, hulls, to_double(direction))) + pair.radius * direction
 
 
 @wp.func
@@ -135,9 +123,9 @@ def make_triangle_pair(model: ShapeModel, hulls: HullData, shapes: ShapePair) ->
     pair.hull = hull_of(model, shapes.shape1)
     pair.axes = shapes.rotation
     pair.axes_double = wp.matrix_from_cols(
-        double(column(shapes.rotation, 0)),
-        double(column(shapes.rotation, 1)),
-        double(column(shapes.rotation, 2)),
+        to_double(column(shapes.rotation, 0)),
+        to_double(column(shapes.rotation, 1)),
+        to_double(column(shapes.rotation, 2)),
     )
     pair.radius = core_radius(shape_type, shapes.size1)
     extent = shapes.size1
