@@ -44,15 +44,19 @@ def test_solver_mujoco_is_compared_with_rollout(tmp_path):
 
 
 def test_numbers_of_threads_are_compared():
-    """A line for each number of threads; the first is once itself, and all took processor time."""
-    command = [sys.executable, "-m", "benchmarks.scaling", "--scenes", "cartpole", "--worlds", "4"]
-    command += ["--threads", "1", "2", "--steps", "20", "--repeats", "1", "--call", "single"]
+    """A line for each number of threads and worlds; the first is once itself, and all took processor time."""
+    command = [sys.executable, "-m", "benchmarks.scaling", "--scenes", "cartpole", "--worlds", "4", "8"]
+    command += ["--threads", "1", "2", "--steps", "20", "--rounds", "1", "--calls", "1"]
     process = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True, timeout=300)
-    pattern = r"cartpole x 4, (\d) threads: +[\d,]+ world-steps/s, ([\d.]+) times the first; ([\d.]+) µs"
+    pattern = r"cartpole x (\d), (\d) threads, 1 steps a call: +[\d,]+ world-steps/s, "
+    pattern += (
+        r"([\d.]+) times the first; ([\d.]+) µs of a processor each, ([\d.]+) of the first number of worlds"
+    )
     found = re.findall(pattern, process.stdout)
-    assert [threads for threads, _, _ in found] == ["1", "2"]
-    assert found[0][1] == "1.00"
-    assert all(float(work) > 0.0 for _, _, work in found)
+    assert [line[:2] for line in found] == [("4", "1"), ("4", "2"), ("8", "1"), ("8", "2")]
+    assert found[0][2] == found[2][2] == "1.00"
+    assert [line[4] for line in found[:2]] == ["1.00", "1.00"]
+    assert all(float(line[3]) > 0.0 for line in found)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("newton") is not None, reason="Newton is installed here")
