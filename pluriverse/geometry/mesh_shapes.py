@@ -1,15 +1,12 @@
 """Meshes of simple solids, under the names that Newton has for them."""
 
 import itertools
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
 from pluriverse.options import completed, with_options
 from pluriverse.types import Axis
-
-if TYPE_CHECKING:
-    from pluriverse.geometry.mesh import Mesh
 
 
 class MeshShapeOptions(TypedDict, total=False):
@@ -47,7 +44,7 @@ class MeshShapes:
         *,
         duplicate_vertices: bool = True,
         **options: Unpack[MeshShapeOptions],
-    ) -> "Mesh":
+    ) -> Self:
         """Return a box of 12 triangles.
 
         Args:
@@ -73,7 +70,7 @@ class MeshShapes:
         cls,
         radius: float = 1.0,
         **options: Unpack[EllipsoidOptions],
-    ) -> "Mesh":
+    ) -> Self:
         """Return a sphere, its poles on the z axis.
 
         Args:
@@ -93,7 +90,7 @@ class MeshShapes:
         ry: float = 1.0,
         rz: float = 1.0,
         **options: Unpack[EllipsoidOptions],
-    ) -> "Mesh":
+    ) -> Self:
         """Return an ellipsoid, its poles on the z axis.
 
         Args:
@@ -125,7 +122,7 @@ class MeshShapes:
         up_axis: Axis | str | int = Axis.Y,
         segments: int = 32,
         **options: Unpack[MeshShapeOptions],
-    ) -> "Mesh":
+    ) -> Self:
         """Return a cylinder with half spheres at both ends.
 
         Args:
@@ -158,7 +155,7 @@ class MeshShapes:
         segments: int = 32,
         top_radius: float | None = None,
         **options: Unpack[MeshShapeOptions],
-    ) -> "Mesh":
+    ) -> Self:
         """Return a cylinder, or a cone without its tip.
 
         Args:
@@ -189,7 +186,7 @@ class MeshShapes:
         up_axis: Axis | str | int = Axis.Y,
         segments: int = 32,
         **options: Unpack[MeshShapeOptions],
-    ) -> "Mesh":
+    ) -> Self:
         """Return a cone, its tip at +`half_height` and its base at -`half_height` of its axis.
 
         Args:
@@ -214,7 +211,7 @@ class MeshShapes:
         width: float,
         length: float,
         **options: Unpack[MeshShapeOptions],
-    ) -> "Mesh":
+    ) -> Self:
         """Return a rectangle in z = 0 that faces +z; its mass, if any, is that of a sheet.
 
         Args:
