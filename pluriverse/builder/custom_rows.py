@@ -17,8 +17,8 @@ def add_custom_values(
     others their default. A row of `mujoco:equality_constraint_*` becomes an equality constraint.
 
     Args:
-        values: Values by keys of attributes. **kwargs: The same as keyword arguments:
-            `add_custom_values(**{"mujoco:pair_geom1": 0})`.
+        values: Values by keys of attributes.
+        **kwargs: The same as keyword arguments: `add_custom_values(**{"mujoco:pair_geom1": 0})`.
 
     Returns:
         Index of the row, for each attribute that got a value.

@@ -64,14 +64,14 @@ class ShapeConfig:
     density: float = 1000.0
     """Density [kg/m³]; adds mass and inertia to the body."""
     ke: float | None = None
-    """Contact stiffness [N/m]. None, or NaN, means not given: `SolverSAP` then makes contacts as stiff as the
+    """Contact stiffness [N/m]. None, or NaN, means not given. `SolverSAP` then makes contacts as stiff as the
     step resolves, whatever the masses, and `SolverMuJoCo` uses MuJoCo's default `solref`."""
     ke_per_mass: float | None = None
     """Contact stiffness per effective mass [1/s²], in place of `ke`; None, or NaN, means not given. A body's
     own weight compresses such a contact by g / ke_per_mass, whatever the mass. Importers set it from MuJoCo's
     `solref`."""
     tau: float | None = None
-    """Contact dissipation time [s]. None, or NaN, means not given: `SolverSAP` then uses 0.01 s
+    """Contact dissipation time [s]. None, or NaN, means not given. `SolverSAP` then uses 0.01 s
     (`contact_tau_d`), and `SolverMuJoCo` critical damping."""
     mu: float = 1.0
     """Coefficient of friction; 0 is frictionless."""

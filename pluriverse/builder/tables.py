@@ -61,7 +61,7 @@ class BuilderTables:
     """Position targets, numbered like `joint_q` [m or rad]; entries of quaternions are not used, shape
     [coord]. Values written here are copied to `joint_target_pos` in `finalize`."""
     _joint_target_q_seen = column(Entity.JOINT_COORD, np.float64)
-    """`joint_target_q` when the joint was added: entries that differ now were written to."""
+    """`joint_target_q` when the joint was added; entries that differ now were written to."""
 
     # degrees of freedom
     joint_qd = column()
@@ -263,7 +263,7 @@ class BuilderTables:
 
     @property
     def gravity(self) -> float | np.ndarray:
-        """Default gravity of worlds [m/s²]: a vector, or its component along `up_axis`.
+        """Default gravity of worlds [m/s²], a vector or its component along `up_axis`.
 
         It is -9.81 if not set. `add_world` and `replicate` give the copies the gravity of the builder they
         copy, if that was set.

@@ -396,7 +396,7 @@ class Sim:
         asset.actor_count += 1
 
     def part(self, kind: type[Part]) -> Part | None:
-        """Return what was made of the sim when it was needed, by its class; None if it was not."""
+        """Return the part of the sim of a class, None if it was not needed so far."""
         return self._parts.get(kind)
 
     def add_part(self, part: Part) -> Part:

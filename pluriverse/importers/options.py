@@ -47,8 +47,8 @@ class ImportOptions(TypedDict, total=False):
     mesh_maxhullvert: Annotated[int, 64]
     """Largest number of vertices of the convex hull of a collision mesh."""
     drive_gains: Gains
-    """Stiffness and damping of drives for joints without one in the asset [N·m/rad and N·m·s/rad, of sliding
-    joints N/m and N·s/m], whose targets are the initial positions; or a mapping from names of joints (with
+    """Stiffness and damping of drives for joints without one in the asset [N·m/rad and N·m·s/rad, of slides
+    N/m and N·s/m], whose targets are the initial positions; or a mapping from names of joints (with
     wildcards) to such pairs. None leaves them undriven."""
     effort_limit: Limits
     """Largest effort of drives without a limit in the asset [N·m or N]; or a mapping as above."""

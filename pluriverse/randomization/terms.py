@@ -70,7 +70,7 @@ class Property(Term):
     operation: Operation = Operation.ABSOLUTE
     """What is done with it."""
     entities: Patterns = "*"
-    """Labels of the bodies, joints or shapes: names, wildcards, regular expressions."""
+    """Labels of the bodies, joints or shapes, as names, wildcards or regular expressions."""
     components: Sequence[int] | None = None
     """Components of a vector to draw; of a pose only those of its position. All if None."""
     same_for_entities: bool = False
@@ -115,7 +115,7 @@ class PseudoInertia(Term):
     t: Distribution | None = None
     """Shift of the mass as a whole [m], body axes."""
     entities: Patterns = "*"
-    """Labels of the bodies meant."""
+    """Labels of the bodies."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class InertiaFactor(Term):
     t: Distribution | None = None
     """Added to the centre of mass [m], body axes."""
     entities: Patterns = "*"
-    """Labels of the bodies meant."""
+    """Labels of the bodies."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class InitialState(Term):
     joint_velocity: Distribution | None = None
     """Added to the velocities of all other joints [m/s, rad/s]."""
     entities: Patterns = "*"
-    """Labels of the joints meant."""
+    """Labels of the joints."""
 
 
 def body_mass(

@@ -50,7 +50,7 @@ class SensorContact:
     sensing_indices: list[int]
     """Body or shape of each sensor."""
     counterpart_indices: list[list[int]]
-    """Bodies or shapes of the columns of each sensor: those of no world first."""
+    """Bodies or shapes of the columns of each sensor, global ones first."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ class VariantMode(enum.Enum):
     """How much the variants of an entity may differ."""
 
     ANY = "any"
-    """In any respect: bodies, joints, drives, shapes, number of articulations."""
+    """In any respect, including bodies, joints, drives, shapes, number of articulations."""
     SINGLE_LAYOUT = "single_layout"
     """In meshes, their attributes, and masses only, on a floating base; anything else is an error."""
 
@@ -70,7 +70,7 @@ class VariantEntityCfg(EntityCfg):
     variants: Mapping[str, Callable[[], Any] | Any] = field(default_factory=dict)
     """Variants by name, each as `EntityCfg.spec_fn`."""
     assignment: Mapping[str, float] | Callable[[int], Sequence[int]] | None = None
-    """Assignment of variants to environments: None for equal shares; weights by name, 1 for those not named;
+    """Assignment of variants to environments. None for equal shares; weights by name, 1 for those not named;
     or a function of the number of environments that returns one index per environment."""
     mode: VariantMode = VariantMode.ANY
     """How much the variants may differ."""

@@ -26,7 +26,7 @@ class Slot:
     body_path: str
     """Label of the body below the root, with a slash in front; "/" for the world."""
     role: str
-    """Its role: "visual", "collision" or "site"."""
+    """Its role, "visual", "collision" or "site"."""
     ordinal: int
     """Number among the slots of this body and role."""
     type: GeoType

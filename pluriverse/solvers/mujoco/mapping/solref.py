@@ -44,5 +44,5 @@ class SolrefMode(enum.IntEnum):
     RAW = 1
     """The authored `solref`, unchanged."""
     MJCF_DEFAULT = 2
-    """MuJoCo's default, unless stiffness or damping of the model are given: those of a limit are in force
+    """MuJoCo's default, unless stiffness or damping of the model are given. Those of a limit are in force
     space, those of a shape apply to a mass of 1 kg."""
