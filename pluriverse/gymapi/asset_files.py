@@ -11,6 +11,7 @@ import numpy as np
 
 from pluriverse.gymapi.asset import Asset, FixedTendon
 from pluriverse.gymapi.enums import DofDriveMode
+from pluriverse.gymapi.errors import GymWarning
 from pluriverse.gymapi.structures import ActuatorProperties, AssetOptions, TendonProperties
 from pluriverse.gymapi.values import Quat, Transform, Vec3
 from pluriverse.importers import AssetWarning, ImportReport
@@ -99,10 +100,26 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
     from pluriverse.importers.mjcf_source import read_mjcf
 
     path = _path(root, filename)
+    found = read_mjcf(path, edit=_drop_sensors, report=ImportReport(str(path)))
+    model, source = found.model, path
+    locked = _locked_roots(model)
+    if locked and not options.fix_base_link:
+        floating = read_mjcf(
+            path,
+            edit=lambda spec, report: _let_float(spec, report, locked),
+            report=ImportReport(str(path)),
+        )
+        model, source = floating.model, floating.spec
+        warnings.warn(
+            f"{path.name}: body '{locked[0]}' hangs on the world by joints whose range leaves them no play. "
+            "It floats, as scripts of this API expect of such files. Set fix_base_link=True to hold it.",
+            GymWarning,
+            stacklevel=4,
+        )
 
     def read(builder: ModelBuilder, visuals: bool) -> ImportReport:
         return builder.add_mjcf(
-            path,
+            source,
             floating=False if options.fix_base_link else None,
             parse_visuals=visuals,
             parse_sites=False,
@@ -112,7 +129,6 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
 
     builder = asset_builder(options)
     report = read(builder, False)
-    model = read_mjcf(path, edit=_drop_sensors, report=ImportReport(str(path))).model
     # Targets are those of the script, whatever range the file gives the controls of its actuators.
     builder.joint_target_lower[:], builder.joint_target_upper[:] = -np.inf, np.inf
     # Contacts of a file turn freely but for its condim; shapes of this API have no dimension of their own.
@@ -150,6 +166,34 @@ def _drop_sensors(spec: Any, report: ImportReport) -> None:
     """Remove sensors, so that one that refers to nothing does no harm."""
     for sensor in list(spec.sensors):
         spec.delete(sensor)
+
+
+def _locked_roots(model: Any) -> list[str]:
+    """Return the bodies that hang on the world by hinges and slides alone, none of which has any play."""
+    import mujoco
+
+    from pluriverse.importers.mjcf_repair import LOCKED
+
+    names = []
+    for body in range(1, model.nbody):
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        rows = slice(first, first + count)
+        is_single = model.jnt_type[rows] >= int(mujoco.mjtJoint.mjJNT_SLIDE)
+        is_locked = (model.jnt_limited[rows] != 0) & (np.ptp(model.jnt_range[rows], axis=1) <= 4.0 * LOCKED)
+        name = model.body(body).name
+        if model.body_parentid[body] == 0 and count and name and (is_single & is_locked).all():
+            names.append(name)
+    return names
+
+
+def _let_float(spec: Any, report: ImportReport, names: list[str]) -> None:
+    """Let bodies float that hang on the world."""
+    _drop_sensors(spec, report)
+    for name in names:
+        body = spec.body(name)
+        for joint in list(body.joints):
+            spec.delete(joint)
+        body.add_freejoint(name=f"floating_{name}")
 
 
 def load_usd(root: str, filename: str, options: AssetOptions) -> Asset:

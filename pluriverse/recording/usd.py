@@ -10,6 +10,7 @@ import numpy as np
 from pluriverse.recording.recorded_run import RecordedRun
 from pluriverse.render.picture import world_offsets
 from pluriverse.render.visual import SeenGeometry, VisualMesh, VisualModel
+from pluriverse.types import Axis
 
 SUFFIXES = (".usd", ".usda", ".usdc")
 """File extensions that can be written."""
@@ -26,8 +27,8 @@ def export_usd(
     """Write a recording as an animated USD stage.
 
     Each world is an `Xform` with its bodies below it, which have a time sample per frame. Shapes are
-    instances of meshes that are written once. Lengths are in metres, z is up. Textures are written into a
-    folder beside the file, named after it.
+    instances of meshes that are written once. Lengths are in metres; z or y is up as in the model, and a
+    model whose x is up is turned upright. Textures are written into a folder beside the file, named after it.
 
     Args:
         recording: The recording.
@@ -86,18 +87,26 @@ class _Writer:
         from pxr import Gf, Sdf, UsdGeom, UsdLux
 
         stage, recording = self._stage, self._recording
-        UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+        up = self._model.up_axis
+        # USD knows no stages whose x axis points up: such a recording is turned.
+        UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.y if up is Axis.Y else UsdGeom.Tokens.z)
         UsdGeom.SetStageMetersPerUnit(stage, 1.0)
         stage.SetTimeCodesPerSecond(recording.fps)
         stage.SetFramesPerSecond(recording.fps)
         stage.SetStartTimeCode(self._frames[0])
         stage.SetEndTimeCode(self._frames[-1])
         root = UsdGeom.Xform.Define(stage, "/Recording")
+        if up is Axis.X:
+            root.AddRotateYOp().Set(-90.0)
         stage.SetDefaultPrim(root.GetPrim())
         stage.CreateClassPrim("/Prototypes")  # not drawn itself
         UsdGeom.Scope.Define(stage, "/Recording/Materials")
         sun = UsdLux.DistantLight.Define(stage, "/Recording/Sun")
         sun.CreateIntensityAttr(2500.0)
+        if up is Axis.Y:
+            sun.AddRotateXOp(opSuffix="up").Set(-90.0)
+        elif up is Axis.X:
+            sun.AddRotateYOp(opSuffix="up").Set(90.0)
         sun.AddRotateXYZOp().Set(Gf.Vec3f(35.0, 20.0, 0.0))
         UsdLux.DomeLight.Define(stage, "/Recording/Sky").CreateIntensityAttr(600.0)
         self._float = Sdf.ValueTypeNames
@@ -120,7 +129,7 @@ class _Writer:
             own = own[np.isfinite(own).all(axis=1)] if len(own) else own
             own = own if len(own) else np.zeros((1, 3))
             boxes.append([own.min(axis=0) - 0.5, own.max(axis=0) + 0.5])
-        offsets = world_offsets(np.array(boxes), None)
+        offsets = world_offsets(np.array(boxes), None, self._model.up_axis)
         return dict(zip(self._worlds.tolist(), offsets, strict=True))
 
     def _write_bodies(self) -> None:

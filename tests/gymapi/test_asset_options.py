@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pluriverse import gymapi
-from tests.gymapi.scenes import add_env, at, make_sim, position_of, undamped
+from tests.gymapi.scenes import add_env, at, make_params, make_sim, position_of, undamped
 
 INERTIAL = """<inertial><origin xyz="0.1 0 0"/><mass value="2"/>
     <inertia ixx="0.02" iyy="0.02" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial>"""
@@ -183,3 +183,30 @@ def test_long_decompositions_tell_how_far_they_are(gym, folder, monkeypatch, tmp
     time = kept[0].stat().st_mtime_ns
     gym.load_asset(make_sim(), folder, "posts.urdf", options)
     assert kept[0].stat().st_mtime_ns == time
+
+
+COPTER_MJCF = """
+<mujoco model="copter"><worldbody><body name="chassis">
+  <joint name="root_joint" type="hinge" limited="true" range="0 0"/>
+  <geom type="box" size="0.1 0.1 0.05"/>
+  <body name="rotor" pos="0 0 0.1"><joint name="spin" type="hinge" axis="0 0 1"/>
+    <geom type="cylinder" size="0.2 0.01"/></body>
+</body></worldbody></mujoco>
+"""
+
+
+def test_a_root_that_hangs_on_the_world_without_play_floats(tmp_path):
+    (tmp_path / "copter.xml").write_text(COPTER_MJCF)
+    gym, sim = gymapi.acquire_gym(), make_sim()
+    with pytest.warns(gymapi.GymWarning, match="'chassis' hangs on the world by joints"):
+        asset = gym.load_asset(sim, str(tmp_path), "copter.xml", undamped())
+    assert gym.get_asset_dof_names(asset) == ["spin"]
+    held = gym.load_asset(sim, str(tmp_path), "copter.xml", undamped(fix_base_link=True))
+    env = add_env(sim)
+    flying = gym.create_actor(env, asset, at(0.0, 0.0, 3.0), "copter", 0, 0)
+    fixed = gym.create_actor(env, held, at(2.0, 0.0, 3.0), "held", 0, 0)
+    for _ in range(30):
+        gym.simulate(sim)
+    fallen = 0.5 * 9.81 * (30 * make_params().dt) ** 2
+    assert position_of(env, flying)[2] == pytest.approx(3.0 - fallen, rel=2e-2)
+    assert position_of(env, fixed)[2] == pytest.approx(3.0, abs=1e-6)

@@ -162,3 +162,26 @@ def test_wrong_exports_are_refused(run, tmp_path):
         export_usd(run, tmp_path / "none" / "a.usd")
     with pytest.raises(IndexError, match="world 5 was not recorded"):
         export_usd(run, tmp_path / "a.usd", [5])
+
+
+@pytest.mark.parametrize("up", ["X", "Y"])
+def test_stages_stand_upright_whichever_axis_points_up(up, tmp_path):
+    from pxr import Gf, Usd, UsdGeom, UsdLux
+
+    builder = pv.ModelBuilder(up_axis=up)
+    height = np.array(builder.up_vector, dtype=np.float64)
+    builder.add_shape_sphere(builder.add_body(xform=(*(2.0 * height), 0.0, 0.0, 0.0, 1.0)), radius=0.1)
+    builder.add_ground_plane()
+    simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1)
+    with simulation.record(tmp_path / "run.pvr", fps=100):
+        simulation.step(2)
+    with RecordedRun(tmp_path / "run.pvr") as recording:
+        stage = opened(recording, tmp_path / "a.usda")
+    above = {"Y": Gf.Vec3d(0.0, 1.0, 0.0), "Z": Gf.Vec3d(0.0, 0.0, 1.0)}[UsdGeom.GetStageUpAxis(stage)]
+    ball = next(prim for prim in stage.Traverse() if prim.GetParent().GetName() == "world_0")
+    time = Usd.TimeCode(stage.GetStartTimeCode())
+    place = UsdGeom.Xformable(ball).ComputeLocalToWorldTransform(time).ExtractTranslation()
+    assert (place - 2.0 * above).GetLength() < 1e-2, "the ball is two metres above the ground"
+    sun = UsdLux.DistantLight.Get(stage, "/Recording/Sun")
+    ray = UsdGeom.Xformable(sun).ComputeLocalToWorldTransform(time).TransformDir(Gf.Vec3d(0.0, 0.0, -1.0))
+    assert Gf.Dot(ray, above) < -0.7, "the sun shines down"
