@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlparse
 PACKAGE_MARKERS = ("package.xml", "manifest.xml")
 # Folders of documents within a package, beside the folders of meshes.
 DOCUMENT_FOLDERS = ("urdf", "robots", "robot", "model", "models", "cfg", "xml")
+# Folders above that of a document which a reference may start at.
+PARENTS_SEARCHED = 3
 # Files that a search looks through: packages have some hundreds, home folders many more.
 SEARCHED_MAX = 20_000
 
@@ -58,13 +60,19 @@ class AssetFiles:
     def search(self, reference: str) -> list[Path]:
         """Return files near the document that end like a reference that leads nowhere.
 
-        They are in the package of the document, or in its folder; upper and lower case are one. Only those
-        are returned that have most of the folders of the reference.
+        A folder above the document may have the path as it is written. Else they are in the package of the
+        document, or in its folder, where upper and lower case are one; only those are returned that have most
+        of the folders of the reference.
         """
         _, is_url, path = reference.strip().rpartition("://")
-        wanted = [part.lower() for part in re.split(r"[/\\]", path) if part not in ("", ".", "..")]
+        written = [part for part in re.split(r"[/\\]", path) if part not in ("", ".", "..")]
+        wanted = [part.lower() for part in written]
         if not wanted or (is_url and not reference.strip().startswith(("package://", "model://", "file://"))):
             return []
+        for folder in self.folders if self.is_file else ():
+            for above in folder.parents[:PARENTS_SEARCHED]:
+                if (above / Path(*written)).is_file():
+                    return [above / Path(*written)]
         found = [(file, [part.lower() for part in file.parts]) for file in self._index.get(wanted[-1], ())]
         for count in range(len(wanted), 0, -1):
             matching = [file for file, parts in found if parts[-count:] == wanted[-count:]]

@@ -278,6 +278,7 @@ MESH = '<collision><geometry><mesh filename="{}"/></geometry></collision>'
         "package://collision/base_link.stl",  # without the folders between
         "package://other_name/arm/collision/base_link.stl",
         "../Meshes/Arm/Collision/BASE_LINK.STL",  # written where case does not matter
+        "meshes/arm/collision/base_link.stl",  # from the folder above
         "C:\\robots\\arm\\collision\\base_link.stl",
     ],
 )
