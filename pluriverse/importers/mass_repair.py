@@ -72,7 +72,7 @@ def repair_masses(
             least = MASS_SHARE * min(authored) if authored else MASS_ALONE
             _give_inertia(link, carried[index], least, report, mesh_maxhullvert)
             carried[index] = combine_mass_properties([link.mass_properties, *rest])
-    armatures = [_armature(link.joint, armature_default) for link in robot.links]
+    armatures = [least_armature(link.joint, armature_default) for link in robot.links]
     for _ in robot.links:  # each pass gives one link a mass
         place = find_joint_without_pivot(robot, halves, armatures)
         if place is None or robot.links[place].mass_properties.mass > 0.0:
@@ -156,7 +156,7 @@ def _possible_inertia(link: LinkDescription, mesh_maxhullvert: int) -> tuple[Mas
 
 def _has_inertia(joint: JointDescription, carried: MassProperties, armature_default: float) -> bool:
     """Return whether a joint carries inertia against each of its motions."""
-    armature = _armature(joint, armature_default)
+    armature = least_armature(joint, armature_default)
     if armature > 0.0:
         return True
     if joint.type is JointType.PRISMATIC or (joint.dofs and joint.linear_count == len(joint.dofs)):
@@ -226,7 +226,7 @@ def _ball_inertia(mass: float) -> np.ndarray:
     return 0.4 * mass * radius**2 * np.eye(3)
 
 
-def _armature(joint: JointDescription, armature_default: float) -> float:
+def least_armature(joint: JointDescription, armature_default: float) -> float:
     """Return the least armature of the degrees of freedom of a joint."""
     if joint.type is JointType.FREE:
         return 0.0

@@ -1,46 +1,25 @@
-"""MJCF actuators as drives.
-
-MuJoCo's actuator on a joint exerts, with gear g, control u and F the clamp to `forcerange`,
-
-    tau = g F(k u + b0 + b1 g q + b2 g q')
-
-which is a drive of stiffness `-g² b1` and damping `-g² b2`; the control moves its target. Several actuators
-on a joint add up. An actuator without stiffness follows a velocity; one without stiffness and damping is an
-effort.
+"""MJCF actuators as drives (see `actuator_drives`).
 
 With the namespace `mujoco`, only position and velocity servos that are drives exactly, alone on their joint,
 become drives. All others are rows that only SolverMuJoCo uses, with the control `control.mujoco.ctrl`.
 """
 
-import dataclasses
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
+from pluriverse.importers.actuator_drives import ActuatorTerm, set_drive, symmetric_limit
 from pluriverse.importers.description import DofDescription, RobotDescription
 from pluriverse.importers.mjcf_bodies import SLIDE
 from pluriverse.importers.mjcf_rows import actuator_count
 from pluriverse.importers.options import MjcfSettings
-from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.report import ImportReport
 from pluriverse.types import JointTargetMode
 
 TRN_JOINT, TRN_JOINT_IN_PARENT = 0, 1  # mujoco.mjtTrn
 GAIN_FIXED, GAIN_AFFINE = 0, 1  # mujoco.mjtGain
 BIAS_NONE, BIAS_AFFINE = 0, 1  # mujoco.mjtBias
-
-
-@dataclasses.dataclass
-class _Term:
-    """What one actuator adds to the effort of its joint: offset + ke (0 - q) + kd (0 - q')."""
-
-    name: str
-    ke: float
-    kd: float
-    offset: float
-    effort_limit: float
-    offset_range: tuple[float, float] = (-np.inf, np.inf)
-    """Range of the offset over its control range."""
 
 
 def add_drives(
@@ -57,7 +36,7 @@ def add_drives(
         The actuators that are drives, and whether their control is a position (0) or a velocity (1); empty
         without the namespace `mujoco`.
     """
-    terms: dict[int, list[_Term]] = {}
+    terms: dict[int, list[ActuatorTerm]] = {}
     servos: dict[int, int] = {}
     registered = options["custom"].namespace.is_registered
     if registered:
@@ -83,7 +62,7 @@ def add_drives(
         dof = robot.links[link_of_joint[joint]].joint.dof
         assert dof is not None
         length = options["scale"] if model.jnt_type[joint] == SLIDE else 1.0
-        _set_drive(dof, parts, model.joint(joint).name or f"joint {joint}", length, report)
+        set_drive(dof, parts, model.joint(joint).name or f"joint {joint}", length, report)
         if model.jnt_actfrclimited[joint]:
             low, high = model.jnt_actfrcrange[joint]
             if dof.mode is not JointTargetMode.NONE:
@@ -172,7 +151,7 @@ def _limit_direct_efforts(
         if dof.target_ke:
             report.add("actuatorfrcrange of a joint with a spring", name, "its effort has no limit")
             continue
-        dof.effort_limit = _symmetric(low, high, name, "actuatorfrcrange", report)
+        dof.effort_limit = symmetric_limit(low, high, name, "actuatorfrcrange", report)
 
 
 def _unsupported(model: Any, actuator: int, link_of_joint: dict[int, int], robot: RobotDescription) -> str:
@@ -207,7 +186,7 @@ def _term(
     dof: DofDescription,
     options: MjcfSettings,
     report: ImportReport,
-) -> _Term:
+) -> ActuatorTerm:
     gear = float(model.actuator_gear[model.actuator_outadr[actuator], 0])
     gain = float(model.actuator_gainprm[actuator, 0])
     bias = np.zeros(3)
@@ -227,17 +206,17 @@ def _term(
     limit, offset_range = np.inf, (-np.inf, np.inf)
     if model.actuator_forcelimited[actuator]:
         low, high = model.actuator_forcerange[actuator]
-        limit = _symmetric(float(low), float(high), name, "forcerange", report)
+        limit = symmetric_limit(float(low), float(high), name, "forcerange", report)
     first = int(model.actuator_ctrladr[actuator])
     if model.actuator_ctrllimited[first]:
         low, high = (float(bound) for bound in model.actuator_ctrlrange[first])
         control = min(max(control, low), high)
         if not np.any(bias[1:]):  # an effort: its control range bounds the force
-            limit = min(limit, abs(gain) * _symmetric(low, high, name, "ctrlrange", report))
+            limit = min(limit, abs(gain) * symmetric_limit(low, high, name, "ctrlrange", report))
         else:
             ends = sorted(gear * (gain * bound + bias[0]) for bound in (low, high))
             offset_range = (ends[0], ends[1])
-    return _Term(
+    return ActuatorTerm(
         name,
         ke=-bias[1] * gear**2,
         kd=-bias[2] * gear**2,
@@ -245,89 +224,3 @@ def _term(
         effort_limit=abs(gear) * limit,
         offset_range=offset_range,
     )
-
-
-def _symmetric(low: float, high: float, name: str, quantity: str, report: ImportReport) -> float:
-    if low != -high:
-        report.add(
-            f"{quantity} that is not symmetric", name, "the effort is limited to the larger bound both ways"
-        )
-    return max(abs(low), abs(high))
-
-
-def _set_drive(
-    dof: DofDescription, terms: list[_Term], name: str, length: float, report: ImportReport
-) -> None:
-    """Set the drive of `dof` to the sum of the terms and of its spring, if any."""
-    ke = sum(term.ke for term in terms)
-    kd = sum(term.kd for term in terms)
-    spring = dof.target_ke or 0.0
-    if len(terms) > 1 and any(np.isfinite(term.effort_limit) for term in terms):
-        names = " + ".join(term.name for term in terms)
-        report.add(
-            "effort limits of several actuators on a joint", f"{name} ({names})", "their sum limits the sum"
-        )
-    effort_limit = sum(term.effort_limit for term in terms)
-    if spring > 0.0:
-        effort_limit = np.inf  # a clamped drive would clamp the spring too
-        if ke > 0.0 or any(np.isfinite(term.effort_limit) for term in terms):
-            report.add(
-                "stiffness of a joint with an actuator",
-                name,
-                "spring and actuator are one drive, so that the spring's rest position moves with the target "
-                "and the effort of the actuator has no limit",
-            )
-    # Terms with stiffness set the position target; the remainder sets the velocity target, or is an effort.
-    pulling = sum(term.offset for term in terms if term.ke > 0.0) * length
-    dragging = sum(term.offset for term in terms if term.ke == 0.0 and term.kd > 0.0) * length
-    dof.act = sum(term.offset for term in terms if term.ke == 0.0 and term.kd == 0.0)
-    total = ke + spring
-    if total > 0.0:
-        dof.target_pos = (pulling + spring * (dof.target_pos or 0.0)) / total
-    dof.target_vel = dragging / kd if kd > 0.0 else 0.0
-    dof.target_ke, dof.target_kd = total, kd
-    drags = any(term.ke == 0.0 and term.kd > 0.0 for term in terms)
-    if total > 0.0:
-        dof.mode = JointTargetMode.POSITION_VELOCITY if drags else JointTargetMode.POSITION
-    elif kd > 0.0:
-        dof.mode = JointTargetMode.VELOCITY
-    else:
-        dof.mode = JointTargetMode.EFFORT
-    dof.effort_limit = effort_limit
-    _bound_targets(dof, terms, spring, name, length, report)
-    if dof.mode is not JointTargetMode.EFFORT and any(term.ke == 0.0 and term.kd == 0.0 for term in terms):
-        report.add(
-            "motor on a joint with a spring or another actuator",
-            name,
-            "its effort is joint_act of that drive",
-            ImportSeverity.NOTE,
-        )
-
-
-def _bound_targets(
-    dof: DofDescription, terms: list[_Term], spring: float, name: str, length: float, report: ImportReport
-) -> None:
-    """Bound the target of a drive by the control ranges of its actuators.
-
-    Position actuators bound the position target, velocity actuators the velocity target of a drive without
-    stiffness. The term of a spring does not depend on a control.
-    """
-    pulling = [term for term in terms if term.ke > 0.0]
-    dragging = [term for term in terms if term.ke == 0.0 and term.kd > 0.0]
-    acting = pulling or (dragging if spring == 0.0 else [])
-    total = dof.target_ke if pulling else dof.target_kd
-    lost = (
-        [term for term in dragging if np.isfinite(term.offset_range).any()] if acting is not dragging else []
-    )
-    if lost:
-        report.add("ctrlrange of a velocity actuator beside a stiffness", name, "its control has no range")
-    if not acting or not total:
-        return
-    # The current target minus the contribution of the controls: the share of the spring.
-    target = (dof.target_pos if pulling else dof.target_vel) or 0.0
-    rest = target - length * sum(term.offset for term in acting) / total
-    low, high = (sum(term.offset_range[side] for term in acting) for side in (0, 1))
-    if np.isfinite(low):
-        dof.target_lower = rest + length * low / total
-    if np.isfinite(high):
-        dof.target_upper = rest + length * high / total

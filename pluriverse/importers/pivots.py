@@ -1,4 +1,4 @@
-"""Joints of a described robot that find nothing to move once the joints beyond them are free.
+"""What the joints of a described robot move, with the joints beyond them held or free.
 
 A base without mass, as `base_footprint` often is, takes none of the motion of the arm on it, however heavy
 that is: turning the base and turning the joint back moves nothing, and the mass matrix is singular.
@@ -53,6 +53,39 @@ def find_joint_without_pivot(
             articulated[link.parent] += passed_on
             composite[link.parent] += composite[index]
     return None
+
+
+def find_effective_inertias(robot: RobotDescription, armature: list[float]) -> list[float]:
+    """Return what the joint of each link feels with all others free: 1 / (M⁻¹) of its degree of freedom.
+
+    That is in the initial pose, in kg·m² or kg, and 0 for joints of more than one axis and of none.
+
+    Args:
+        robot: The robot.
+        armature: Armature of the degrees of freedom of each link's joint.
+    """
+    poses = find_initial_poses(robot)
+    motions = [
+        np.zeros((6, 0)) if link.joint.type is JointType.FIXED else _motions(link.joint, pose)
+        for link, pose in zip(robot.links, poses, strict=True)
+    ]
+    start = np.cumsum([0] + [motion.shape[1] for motion in motions])
+    mass_matrix = np.zeros((start[-1], start[-1]))
+    for index in range(len(robot.links)):
+        ancestors, above = [], index
+        while above != WORLD:
+            ancestors.append(above)
+            above = robot.links[above].parent
+        columns = np.concatenate([np.arange(start[part], start[part + 1]) for part in ancestors])
+        jacobian = np.concatenate([motions[part] for part in ancestors], axis=1)
+        inertia = _spatial_inertia(robot.links[index].mass_properties, poses[index])
+        mass_matrix[np.ix_(columns, columns)] += jacobian.T @ inertia @ jacobian
+    mass_matrix += np.diag(np.repeat(armature, np.diff(start)))
+    mobility = np.diagonal(np.linalg.pinv(mass_matrix, hermitian=True))
+    return [
+        0.0 if link.joint.dof is None or not mobility[first] > 0.0 else float(1.0 / mobility[first])
+        for link, first in zip(robot.links, start[:-1], strict=True)
+    ]
 
 
 def _spatial_inertia(part: MassProperties, pose: Frame) -> np.ndarray:

@@ -20,6 +20,7 @@ from pluriverse.importers.option_checks import (
 )
 from pluriverse.importers.options import UsdOptions, UsdSettings
 from pluriverse.importers.report import ImportReport
+from pluriverse.importers.usd_actuators import add_actuators
 from pluriverse.importers.usd_bodies import UsdBody, add_links, fix_what_cannot_move, read_bodies
 from pluriverse.importers.usd_cameras import add_cameras
 from pluriverse.importers.usd_couplings import add_couplings
@@ -84,6 +85,8 @@ def import_usd(builder: Any, source: str | Path | Any, options: UsdOptions) -> I
     pose = mount(robot, attachment)
     make_hulls(robot, settings["mesh_maxhullvert"], report)
     _set_masses(robot, stage, bodies, colliders, densities, settings["mesh_maxhullvert"])
+    with usd_errors(stage.name):
+        add_actuators(robot, stage, custom, report, armature_default=builder.default_joint_cfg.armature)
     give_drives("add_usd", robot, settings["drive_gains"], settings["effort_limit"])
     repair_masses(
         robot,

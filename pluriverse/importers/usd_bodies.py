@@ -260,10 +260,16 @@ def _spanning_trees(
 
 
 def _adds_mobility(source: UsdSource, bodies: dict[str, UsdBody], joint: UsdJoint) -> bool:
-    """Return whether several joints between the same two bodies move them one after the other."""
+    """Return whether several joints between the same two bodies move them one after the other.
+
+    Those of MuJoCo do, unless their articulation says otherwise; converters write none around a single body.
+    """
     paths = {bodies[path].articulation for path in joint.bodies if path in bodies}
     prims = [source.stage.GetPrimAtPath(path) for path in paths if path]
-    return any(prim and authored(prim, "newton:jointsAddMobility") is True for prim in prims)
+    said = [authored(prim, "newton:jointsAddMobility") for prim in prims if prim]
+    if any(value is not None for value in said):
+        return any(value is True for value in said)
+    return "MjcJointAPI" in applied_schemas(source.prims[joint.path])
 
 
 def _same_pair(edges: dict[str, list[_Edge]], joint: UsdJoint) -> list[UsdJoint] | None:

@@ -56,8 +56,8 @@ def add_couplings(robot: RobotDescription, source: UsdSource, report: ImportRepo
             continue
         if robot.links[link].joint.type is JointType.PRISMATIC:
             coefficients[0] *= source.length
-        elif coefficients[0] != 0.0:
-            report.add("offset of a mimic joint", path, "it is taken in radians, as the schema has no unit")
+        else:
+            coefficients[0] = np.radians(coefficients[0])
         robot.couplings.append(
             CouplingDescription(
                 f"{path}_mimic",

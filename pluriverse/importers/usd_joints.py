@@ -280,7 +280,10 @@ class UsdJoints:
         return dof
 
     def _limit_effort(self, path: str, axis: _Axis, dof: DofDescription) -> None:
-        """Limit the total effort on a joint in both directions, as in MuJoCo's schema."""
+        """Limit the total effort on a joint in both directions, as in MuJoCo's schema, or in a URDF."""
+        effort = self._read(path, "urdf:limit:effort")
+        if effort is not None and dof.effort_limit is None:
+            dof.effort_limit = self.source.number(path, "urdf:limit:effort", effort, minimum=0.0)
         ends = [self._read(path, f"mjc:actuatorfrcrange:{end}") for end in ("min", "max")]
         flag = self._read(path, "mjc:actuatorfrclimited")
         if ends == [None, None] or str(flag).lower() == "false":

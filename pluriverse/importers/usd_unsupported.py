@@ -19,7 +19,7 @@ READ = re.compile(
     r"|limit(Stiffness|Damping)|inertia|jointsAddMobility|gravityEnabled"
     r"|maxHullVertices|mimic(Coef[01]|Enabled))"
     r"|mjc:(armature|damping|frictionloss|coef[0-4]|margin|gap|solref|maxhullvert"
-    r"|torsionalfriction|rollingfriction|actuatorfrc(range:(min|max)|limited))"
+    r"|torsionalfriction|rollingfriction|actuatorfrc(range:(min|max)|limited)|stiffness|springref)"
     r"|physxJoint:(armature|maxJointVelocity)"
     r"|physxLimit:(angular|linear|rot[XYZ]|trans[XYZ]):(stiffness|damping)"
     r"|physxMimicJoint:\w+:(gearing|offset|referenceJointAxis|naturalFrequency|dampingRatio)"
@@ -39,6 +39,9 @@ HARMLESS = re.compile(
 )
 # Neutral values of attributes.
 NEUTRAL = (0, 0.0, "", None)
+# How the mass of a mesh is computed, and MuJoCo's default curve of impedance.
+MESH_INERTIA = "mjc:inertia"
+DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 # Prefixes of API schemas that are constraints, actuators or bodies in their own right.
 SCHEMAS = {
     "PhysxTendon": "it exerts nothing",
@@ -51,7 +54,6 @@ SCHEMAS = {
 }
 # Types of prims that are not read.
 TYPES = {
-    "MjcActuator": "it exerts nothing",
     "MjcTendon": "it exerts nothing",
     "MjcKeyframe": "it is not read",
     "NewtonActuator": "it exerts nothing",
@@ -82,8 +84,23 @@ def report_unsupported(source: UsdSource, report: ImportReport, custom: UsdCusto
                 continue
             if HARMLESS.fullmatch(name):
                 report.add(name, path, "it belongs to another solver", ImportSeverity.NOTE)
+            elif name == "mjc:condim":
+                report_condim(int(value), path, report)
             elif not _is_neutral(name, value):
                 report.add(name, path, "it is not read")
+
+
+def report_condim(condim: int, path: str, report: ImportReport) -> None:
+    """Report the number of directions in which MuJoCo lets a contact act."""
+    if condim == 1:
+        report.add("condim 1", path, "it rubs; in MuJoCo two geoms that both have condim 1 do not")
+    elif condim >= 4:
+        report.add(
+            "torsional and rolling friction",
+            path,
+            "stored as mu_torsional and mu_rolling; SolverSAP uses them with torsional_friction=True",
+            ImportSeverity.NOTE,
+        )
 
 
 def set_gravity(source: UsdSource, builder: Any, report: ImportReport) -> None:
@@ -139,6 +156,10 @@ def _is_neutral(name: str, value: Any) -> bool:
         return bool(value)  # without them is the exception
     if name == "physxRigidBody:disableGravity":
         return not value
+    if name == MESH_INERTIA:
+        return str(value) != "shell"
+    if name in ("mjc:solimp", "mjc:solimplimit", "mjc:solimpfriction"):
+        return len(value) <= len(DEFAULT_SOLIMP) and bool(np.allclose(value, DEFAULT_SOLIMP[: len(value)]))
     if name.startswith("newton:") and isinstance(value, float) and value == -np.inf:
         return True  # leaves it to the solver
     try:

@@ -275,3 +275,104 @@ def test_a_stage_of_a_converter_loads_in_strict_mode():
     with Simulation(model, SolverMuJoCo(model), dt=0.002) as simulation:
         simulation.step(10)
         assert np.isfinite(simulation.state.joint_q.numpy()).all()
+
+
+def servo(name, target, gain=20.0, damping=-1.0, text=""):
+    return prim(
+        "MjcActuator",
+        name,
+        f"uniform double[] mjc:biasPrm = [0, {-gain}, {damping}, 0, 0, 0, 0, 0, 0, 0]\n"
+        'uniform token mjc:biasType = "affine"\n'
+        f"uniform double[] mjc:gainPrm = [{gain}, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n"
+        f"rel mjc:target = <{target}>\n{text}",
+    )
+
+
+def test_actuators_of_a_stage_are_drives_without_the_namespace():
+    """Gear g, gain k and bias b are the drive g² k, and a motor is an effort within its control range."""
+    content = body("base", collider("Cube", "box"))
+    content += joint("FixedJoint", "held", "", "/base")
+    for number in range(3):
+        content += body(f"arm{number}", collider("Cube", "box"))
+        content += joint(
+            "RevoluteJoint", f"j{number}", "/base", f"/arm{number}", "float urdf:limit:effort = 9"
+        )
+    content += servo(
+        "p",
+        "/j0",
+        text="uniform double[] mjc:gear = [2]\nuniform double mjc:forceRange:min = -3\n"
+        "uniform double mjc:forceRange:max = 3\nuniform double mjc:ctrlRange:min = 0.5\n"
+        "uniform double mjc:ctrlRange:max = 1",
+    )
+    content += prim(
+        "MjcActuator",
+        "motor",
+        "rel mjc:target = </j1>\nuniform double[] mjc:gainPrm = [5]\n"
+        "uniform double mjc:ctrlRange:min = -1\nuniform double mjc:ctrlRange:max = 1",
+    )
+    builder, report = load(content, strict=True)
+    assert not report.losses
+    first, second, third = (
+        builder.joint_qd_start[builder.joint_label.index(f"/j{number}")] for number in range(3)
+    )
+    np.testing.assert_allclose(builder.joint_target_ke[[first, second, third]], [80.0, 0.0, 0.0])
+    np.testing.assert_allclose(builder.joint_target_kd[[first, second, third]], [4.0, 0.0, 0.0])
+    np.testing.assert_allclose(builder.joint_effort_limit[[first, second, third]], [6.0, 5.0, 9.0])
+    # What MuJoCo holds at the control 0.5: g (k u - k g q) is 0 there.
+    assert builder.joint_target_pos[first] == pytest.approx(0.25)
+    assert builder.joint_target_upper[first] == pytest.approx(0.5)
+
+
+def test_a_ratio_of_damping_is_that_to_critical_damping_of_what_the_joint_feels():
+    """MuJoCo turns a positive third bias into a damping when it compiles: ours has to be the same."""
+    mujoco = pytest.importorskip("mujoco")
+    size, joints = 'type="box" size="0.5 0.5 0.5" mass="2"', 'type="hinge" axis="0 1 0"'
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><worldbody><body name="a"><freejoint/><geom {size}/>
+      <body name="b" pos="1 0 0"><joint name="j" {joints} armature="0.1"/><geom {size}/>
+      <body name="c" pos="1 0 0"><joint name="k" {joints}/><geom {size}/></body></body></body></worldbody>
+      <actuator><position joint="j" kp="30" dampratio="0.7"/><position joint="k" kp="20" dampratio="1"/>
+      </actuator></mujoco>""")
+    third = 2.0 / 6.0  # kg·m², of a cube of 2 kg and side 1
+    content = "".join(
+        body(name, at(float(x)) + collider("Cube", "box"), mass=2.0, inertia=(third, third, third))
+        for x, name in enumerate("abc")
+    )
+    here = 'point3f physics:localPos0 = (1, 0, 0)\nuniform token physics:axis = "Y"\n'
+    content += joint("RevoluteJoint", "j", "/a", "/b", here + "float newton:armature = 0.1")
+    content += joint("RevoluteJoint", "k", "/b", "/c", here)
+    content += servo("sj", "/j", 30.0, 0.7) + servo("sk", "/k", 20.0, 1.0)
+    builder, _ = load(content, strict=True)
+    dofs = [builder.joint_qd_start[builder.joint_label.index(name)] for name in ("/j", "/k")]
+    np.testing.assert_allclose(builder.joint_target_kd[dofs], -model.actuator_biasprm[:, 2], rtol=1e-5)
+
+
+def test_joints_of_mujoco_around_a_single_body_move_it_one_after_the_other():
+    """Converters write no articulation around one body, so that nothing says `jointsAddMobility`."""
+    content = body("cup", collider("Sphere", "ball"))
+    for axis in "XZ":
+        content += joint(
+            "PrismaticJoint",
+            f"slide{axis}",
+            "",
+            "/cup",
+            f'uniform token physics:axis = "{axis}"',
+            ("MjcJointAPI",),
+        )
+    builder, _ = load(content, strict=True)
+    assert builder.joint_dof_count == 2
+    assert len(builder.equality_constraint_label) == 0
+
+
+def test_the_offset_of_a_turning_mimic_joint_is_in_degrees():
+    content = body("base") + body("a") + body("b") + joint("FixedJoint", "m", "", "/base")
+    content += joint("RevoluteJoint", "lead", "/base", "/a")
+    content += joint(
+        "RevoluteJoint",
+        "follow",
+        "/base",
+        "/b",
+        "rel newton:mimicJoint = </lead>\nfloat newton:mimicCoef0 = 30\nfloat newton:mimicCoef1 = 2",
+        ("NewtonMimicAPI",),
+    )
+    builder, _ = load(content, strict=True)
+    np.testing.assert_allclose(builder.equality_constraint_polycoef[0][:2], [np.pi / 6.0, 2.0], rtol=1e-6)
