@@ -156,6 +156,7 @@ _LAZY_ROOMS = (
     "solvers",
     "tensors",
     "types",
+    "usd",
     "variants",
     "viewer",
     "warnings",

@@ -25,7 +25,6 @@ _EXTENDED = (
     "accelerations and joint forces are measured by builder.add_sensor_imu and add_sensor_force_torque"
 )
 _USD = "add_usd does by itself what an importer needs of it"
-_TENDON = "tendons are rows of the namespace mujoco; read them from model.mujoco"
 _MIMIC = "mimic constraints are equality constraints of joints; see equality_constraint_*"
 _DEFAULTS = "only rigid bodies are simulated, so there are no defaults for others"
 _GROUPS = "engines keep their memory for all groups of worlds; solver.groups describes them"
@@ -38,7 +37,6 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         (_BVH, "intersect_ray"),
         ("take pluriverse.actuators, or write forces to Control.joint_f", "controllers"),
         (_IK, "ik"),
-        (_USD, "usd"),
         ("importers do by themselves what they need of it", "utils"),
         ("it runs Newton's own examples; write the loop, with ViewerNull or a Simulation", "examples"),
         ("settings are arguments here; there are no global ones", "config"),
@@ -67,7 +65,11 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "usd": (
         (_SOFT, "DEFORMABLE_LEGACY_NAMESPACES find_tetmesh_prims get_tetmesh"),
-        (_USD, "PrimType get_custom_attribute_declarations get_custom_attribute_values"),
+        (
+            _USD,
+            "PrimType get_custom_attribute_declarations get_custom_attribute_values type_to_warp "
+            "value_to_warp",
+        ),
     ),
     "utils": (
         (
@@ -141,7 +143,6 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         (_ACTUATOR, "actuators"),
         ("a damping is kept as the time tau = kd / ke", "shape_material_kd"),
         ("friction is Coulomb's with stiction, and nothing sticks", "shape_material_kf shape_material_ka"),
-        ("call CollisionPipeline(model).contacts() and collide(state, contacts)", "collide contacts"),
         (
             "forces of contacts are always there: Contacts.rigid_contact_force",
             "get_requested_contact_attributes",
@@ -197,7 +198,6 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "ArticulationView": (
-        (_TENDON, "tendon_count tendon_names"),
         (_ACTUATOR, "get_actuator_parameter set_actuator_parameter"),
         (
             "views gather what they show, wherever it is",
@@ -209,7 +209,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "Mesh": (
-        ("take Mesh.signed_distance or with_signed_distance", "build_sdf clear_sdf"),
+        ("a mesh without options for its signed distance is Mesh.copy of its triangles", "clear_sdf"),
         ("take Heightfield and add_shape_heightfield", "create_heightfield create_terrain"),
         ("it is drawn, never simulated", "create_arrow"),
         ("take Mesh.load", "create_from_file"),

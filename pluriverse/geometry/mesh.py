@@ -278,6 +278,39 @@ class Mesh(MeshShapes):
             self._variants[key] = variant
         return variant
 
+    def build_sdf(
+        self,
+        *,
+        max_resolution: int | None = None,
+        target_voxel_size: float | None = None,
+        narrow_band_range: tuple[float, float] | None = None,
+        margin: float | None = None,
+        cache_dir: str | Path | None = None,
+    ) -> SignedDistance:
+        """Set the options of the signed distance grid of this mesh, and return the grid.
+
+        Call it before the mesh is given to a builder, which knows meshes by their content.
+
+        Args:
+            max_resolution: As of `signed_distance`, like all others.
+            target_voxel_size: Edge of a cell [m].
+            narrow_band_range: Distances inside and outside [m].
+            margin: Distance of the box from the mesh [m]: the `padding`.
+            cache_dir: Folder that keeps grids.
+
+        Raises:
+            ValueError: If an option is out of range, or the mesh has holes and encloses nothing.
+        """
+        variant = self.with_signed_distance(
+            max_resolution=max_resolution,
+            target_voxel_size=target_voxel_size,
+            narrow_band_range=narrow_band_range,
+            padding=margin,
+        )
+        self.signed_distance_options = dict(variant.signed_distance_options)
+        self.__dict__.pop("content_key", None)
+        return self.signed_distance(cache_dir=cache_dir)
+
     def signed_distance(
         self,
         *,

@@ -6,6 +6,7 @@ from typing import Any
 
 from pluriverse.geometry import MESH_HULL_VERTEX_COUNT
 from pluriverse.importers.errors import AssetWarning
+from pluriverse.importers.usd_resolvers import check_resolvers
 
 _DRIVE_MODES = (
     "a drive whose gains and target velocity are all given follows both; set builder.joint_target_mode"
@@ -50,6 +51,7 @@ _WITHOUT_MEANING: Mapping[str, Mapping[str, tuple[Any, str]]] = {
 }
 
 OTHER_OPTIONS = {importer: ("verbose", *options) for importer, options in _WITHOUT_MEANING.items()}
+OTHER_OPTIONS["add_usd"] += ("schema_resolvers",)
 """Options that scripts may pass to each importer besides its own."""
 
 
@@ -64,6 +66,7 @@ def read_other_options(importer: str, options: Mapping[str, Any]) -> tuple[dict[
     """
     own = dict(options)
     is_verbose = bool(own.pop("verbose", False))
+    check_resolvers(own.pop("schema_resolvers", None))
     if own.get("mesh_maxhullvert", 0) is None:
         own["mesh_maxhullvert"] = MESH_HULL_VERTEX_COUNT
     for name, (neutral, reason) in _WITHOUT_MEANING[importer].items():

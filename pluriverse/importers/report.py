@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -111,6 +111,20 @@ class ImportReport:
                 "All else are attributes: bodies, joints, shapes, articulations, keyframes, entries."
             )
         return dict(getattr(self, name))
+
+    def __contains__(self, name: object) -> bool:
+        return name in _MAPS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MAPS)
+
+    def keys(self) -> list[str]:
+        """Return the names of the maps."""
+        return list(_MAPS)
+
+    def get(self, name: str, default: dict[str, int] | None = None) -> dict[str, int] | None:
+        """Return a map by its name, or `default` if there is none of it."""
+        return self[name] if name in _MAPS else default
 
     def map_labels(
         self, body_label: Sequence[str], joint_label: Sequence[str], shape_label: Sequence[str]

@@ -23,6 +23,9 @@ from pluriverse.model.world_list import trust_worlds
 from pluriverse.newton_names import missing
 from pluriverse.types import Axis, Entity
 
+if TYPE_CHECKING:
+    from pluriverse.model.contacts import Contacts
+
 INITIAL_ARRAYS = (*FRAME_ARRAYS, *MOTION_ARRAYS)
 """Arrays of the initial state, and those that place its bodies."""
 
@@ -141,6 +144,7 @@ class Model(DerivedArrays):
         self.attribute_specs = {}
         self.custom_arrays = {}
         self._requested_state_attributes: set[str] = set()
+        self._pipeline: Any = None
         self.custom_frequency_counts = {}
         self.custom_frequency_world = {}
         self.custom_frequency_articulation = {}
@@ -276,6 +280,43 @@ class Model(DerivedArrays):
             ValueError: If there is no such array.
         """
         check_contact_attributes("Model", names)
+
+    def contacts(self, collision_pipeline: Any = None) -> "Contacts":
+        """Return contacts for `collide`; short for `CollisionPipeline.contacts`.
+
+        Args:
+            collision_pipeline: The `CollisionPipeline`; one of the model with all defaults if None.
+        """
+        return self._pipeline_or(collision_pipeline).contacts()
+
+    def collide(
+        self, state: State, contacts: "Contacts | None" = None, *, collision_pipeline: Any = None
+    ) -> "Contacts":
+        """Find the contacts of a state; short for `CollisionPipeline.collide`.
+
+        Args:
+            state: The state.
+            contacts: Receives the contacts; new ones if None, which costs time in a loop.
+            collision_pipeline: The `CollisionPipeline`; one of the model with all defaults if None.
+
+        Returns:
+            The contacts.
+
+        Raises:
+            ValueError: If the state or the contacts belong to another model.
+        """
+        pipeline = self._pipeline_or(collision_pipeline)
+        contacts = pipeline.contacts() if contacts is None else contacts
+        pipeline.collide(state, contacts)
+        return contacts
+
+    def _pipeline_or(self, given: Any) -> Any:
+        """Return a pipeline that is given, or that of the model with all defaults."""
+        if given is None and self._pipeline is None:
+            from pluriverse.collision import CollisionPipeline
+
+            self._pipeline = CollisionPipeline(self)
+        return self._pipeline if given is None else given
 
     def control(self, requires_grad: bool | None = None) -> Control:
         """Return a new control: the targets of the model, and no force.

@@ -23,6 +23,9 @@ from pluriverse.selection.transfer import scatter
 from pluriverse.selection.view import View, choose, simulated_worlds
 from pluriverse.types import Entity, JointType
 
+# Custom frequency of the tendons that `SolverMuJoCo.register_custom_attributes` declares.
+_TENDON = "mujoco:tendon"
+
 
 class ArticulationView(View):
     """Articulations of any worlds with their joints, links and shapes, selected by their labels.
@@ -212,6 +215,24 @@ class ArticulationView(View):
     def shape_count(self) -> int | None:
         """Shapes of an articulation; None where they differ."""
         return self._count_of(Entity.SHAPE)
+
+    @property
+    def tendon_count(self) -> int | None:
+        """Tendons of an articulation (rows of `mujoco:tendon`); None where they differ."""
+        if not self.model.custom_frequency_counts.get(_TENDON):
+            return 0
+        layout = self.layout(_TENDON)
+        return None if layout.is_ragged else layout.count_max
+
+    @property
+    def tendon_names(self) -> list[str] | None:
+        """Names of the tendons of an articulation, without prefixes; None where they differ."""
+        count = self.tendon_count
+        if not count:
+            return None if count is None else []
+        labels = self.model.custom_arrays["mujoco:tendon_label"]
+        names = [leaf(labels[row]) for row in self.layout(_TENDON).index.tolist()]
+        return names[:count] if names == names[:count] * self.count else None
 
     @property
     def joint_names(self) -> list[str] | None:
