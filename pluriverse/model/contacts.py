@@ -9,9 +9,6 @@ import warp as wp
 from pluriverse.model.attributes import AttributeAssignment, set_array
 from pluriverse.newton_names import explain_missing
 
-if TYPE_CHECKING:
-    from pluriverse.model.model import Model
-
 
 @wp.func
 def stored_contact_count(start: wp.array[int], count: wp.array[int], world: int) -> int:
@@ -69,7 +66,7 @@ class Contacts:
     custom_arrays: dict[str, Any]
     """The custom attributes of contacts, by their keys."""
 
-    def __init__(self, model: "Model", capacity: int | Sequence[int] | np.ndarray):
+    def __init__(self, model: Any, capacity: int | Sequence[int] | np.ndarray):
         capacities = np.asarray(capacity)
         if capacities.dtype.kind not in "iu":
             raise ValueError(
