@@ -88,7 +88,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     read_vec3 = conversion_functions(real).read_vec3
     read_rotation = conversion_functions(real).read_rotation
     write_rotation = conversion_functions(real).write_rotation
-    ltdl_solve = packed_rows(real).ltdl_solve
+    ltdl_solve, ltdl_solve_pair = packed_rows(real).ltdl_solve, packed_rows(real).ltdl_solve_pair
     rows_multiply = packed_rows(real).rows_multiply
     does_spin = spin_functions(real).does_spin
     module = f"pluriverse.dynamics.balance.{precision_name(real)}"
@@ -135,22 +135,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                 square += product * product
                 data.dof_velocity_free[dof] = dt * (data.dof_force[dof] + product)
                 data.dof_kick[dof] = dt * product
-            ltdl_solve(
-                data.factor_row,
-                row_base,
-                topology.dof_parent,
-                topology.dof_depth,
-                topology.dof_row,
-                first_dof,
-                begin,
-                end,
-                data.dof_velocity_free,
-                dof_base,
-            )
             stirred = int(CALM)
             share = real(0.0)
             if square > real(0.0):
-                ltdl_solve(
+                ltdl_solve_pair(
                     data.factor_row,
                     row_base,
                     topology.dof_parent,
@@ -159,6 +147,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     first_dof,
                     begin,
                     end,
+                    data.dof_velocity_free,
                     data.dof_kick,
                     dof_base,
                 )
@@ -175,6 +164,19 @@ def _kernels(real: Any) -> SimpleNamespace:
                     share = wp.sqrt(limit / products)
                 if products > real(STIRRED) * energy:
                     stirred = DRIFTS
+            else:
+                ltdl_solve(
+                    data.factor_row,
+                    row_base,
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first_dof,
+                    begin,
+                    end,
+                    data.dof_velocity_free,
+                    dof_base,
+                )
             data.tree_stirred[tree_base + tree] = stirred
             for dof in range(dof_base + begin, dof_base + end):
                 kick = share * data.dof_kick[dof]

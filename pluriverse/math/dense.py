@@ -75,6 +75,33 @@ _SOLVE_DOWN = """
     }
 """
 
+_SOLVE_PAIR = """
+    V* c = y.data + xbase;
+    for (int k = end - 1; k >= begin; --k) {
+        const T* rk = rows + start[k];
+        const V bk = b[k], ck = c[k];
+        int d = deep[k] - 1;
+        for (int j = up[k]; j >= 0; j = up[j], --d) {
+            const V h = V(rk[d]);
+            b[j] -= h * bk;
+            c[j] -= h * ck;
+        }
+    }
+    for (int k = begin; k < end; ++k) {
+        const T* rk = rows + start[k];
+        int d = deep[k];
+        V s = V(rk[d]) * b[k], t = V(rk[d]) * c[k];
+        --d;
+        for (int j = up[k]; j >= 0; j = up[j], --d) {
+            const V h = V(rk[d]);
+            s -= h * b[j];
+            t -= h * c[j];
+        }
+        b[k] = s;
+        c[k] = t;
+    }
+"""
+
 _MULTIPLY = """
     const T* rows = H.data + base;
     const V* b = x.data + xbase;
@@ -176,6 +203,8 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
       holds NaN).
     - `ltdl_solve(H, base, parent, depth, row, first, begin, end, x, xbase)`: x <- H^-1 x, from the
       factorization. `ltdl_solve_up` and `ltdl_solve_down` are its halves, x <- L^-T x and x <- L^-1 D^-1 x.
+    - `ltdl_solve_pair(H, base, parent, depth, row, first, begin, end, x, y, xbase)`: the same for two vectors
+      in one pass over the rows.
     - `rows_multiply(H, base, parent, depth, row, first, begin, end, x, xbase, y, ybase)`: y <- H x.
     - `chain_mobility(H, base, parent, depth, row, first, leaf, top, x, y, z, xbase)`: for three vectors
       along the path from `leaf` up, indexed by depth, L^-T of them down from `leaf` to below `top` (-1 for
@@ -217,6 +246,21 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         begin: int,
         end: int,
         x: wp.array[real_vector],
+        xbase: int,
+    ): ...
+
+    @wp.func_native(types + _ROWS + _SOLVE_PAIR)
+    def ltdl_solve_pair(
+        H: wp.array[real],
+        base: int,
+        parent: wp.array[int],
+        depth: wp.array[int],
+        row: wp.array[int],
+        first: int,
+        begin: int,
+        end: int,
+        x: wp.array[real_vector],
+        y: wp.array[real_vector],
         xbase: int,
     ): ...
 
@@ -309,6 +353,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     return SimpleNamespace(
         ltdl_factorize=ltdl_factorize,
         ltdl_solve=ltdl_solve,
+        ltdl_solve_pair=ltdl_solve_pair,
         ltdl_solve_up=ltdl_solve_up,
         ltdl_solve_down=ltdl_solve_down,
         rows_multiply=rows_multiply,
