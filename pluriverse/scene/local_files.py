@@ -37,9 +37,7 @@ class LocalFiles:
         """
         path = self._find(name)
         if path is None or not path.is_file():
-            raise FieldError(
-                f"there is no {what} '{self._place(name)}' (a path is relative to the scene file)"
-            )
+            raise self._missing(what, name)
         return path
 
     def find_folder(self, name: str) -> Path:
@@ -50,9 +48,7 @@ class LocalFiles:
         """
         path = self._find(name)
         if path is None or not path.is_dir():
-            raise FieldError(
-                f"there is no folder '{self._place(name)}' (a path is relative to the scene file)"
-            )
+            raise self._missing("folder", name)
         return path
 
     def find(self, name: str) -> Path:
@@ -63,12 +59,14 @@ class LocalFiles:
         """
         path = self._find(name)
         if path is None:
-            place = self._place(name)
-            raise FieldError(
-                f"there is no file or folder '{place}' (a path is relative to the scene file); files "
-                "elsewhere are found below a folder that asset_roots= (--asset-root) adds"
-            )
+            raise self._missing("file or folder", name)
         return path
+
+    def _missing(self, what: str, name: str) -> FieldError:
+        return FieldError(
+            f"there is no {what} '{self.roots[0] / name}' (a path is relative to the scene file); files "
+            "elsewhere are found below a folder that asset_roots= (--asset-root) adds"
+        )
 
     def _find(self, name: str) -> Path | None:
         """Return the first of the roots' files of that name, or None if there is none."""
@@ -88,9 +86,6 @@ class LocalFiles:
         if outside is not None:
             raise FieldError(outside_message(outside, self.roots))
         return None
-
-    def _place(self, name: str) -> Path:
-        return self.roots[0] / name
 
 
 def is_below(path: Path, roots: Sequence[Path]) -> bool:

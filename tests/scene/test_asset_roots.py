@@ -240,3 +240,10 @@ def test_paths_that_are_no_files(tmp_path, path):
     )
     with pytest.raises(SapSceneLoaderError, match=r"scene\.yaml:1: assets\[0\].source"):
         load_scene(scene, device="cpu")
+
+
+def test_a_missing_file_is_looked_for_below_other_folders_too(tmp_path):
+    scene = tmp_path / "scene.yaml"
+    scene.write_text("schema_version: 1\nassets: [{id: robot, type: mjcf, source: missing.xml}]\n")
+    with pytest.raises(SapSceneLoaderError, match=r"no file '.*missing\.xml'.*asset_roots= \(--asset-root\)"):
+        load_scene(scene, device="cpu")
