@@ -353,8 +353,11 @@ def add_shape_heightfield(
 ) -> int:
     """Add a height field, `scale` times its size, fixed to the world. See `add_shape`.
 
-    It is solid below and has no side walls. `pluriverse.geometry` has functions that make terrain.
+    Its heights rise along z of its frame: along the up axis of the builder unless `xform` is given. It is
+    solid below and has no side walls. `pluriverse.geometry` has functions that make terrain.
     """
+    if xform is None:
+        xform = (0.0, 0.0, 0.0, *upright_rotation(Axis.Z, builder.up_axis))
     return add_shape(
         builder,
         body=-1,

@@ -35,6 +35,17 @@ def test_a_ball_rests_on_the_ground_plane_below_it(axis):
     np.testing.assert_allclose(state.body_q.numpy()[0, :3], 0.6 * up, atol=1.0e-3)
 
 
+@pytest.mark.parametrize("axis", ["x", "y", "z"])
+def test_a_ball_rests_on_a_height_field_that_rises_along_the_up_axis(axis):
+    builder = pv.ModelBuilder(up_axis=axis)
+    up = np.array(builder.up_vector)
+    builder.add_shape_heightfield(heightfield=pv.Heightfield(np.full((5, 5), 0.25), 5, 5, 2.0, 2.0))
+    builder.add_shape_sphere(builder.add_body(xform=(*(0.4 * up), 0.0, 0.0, 0.0, 1.0)), radius=0.1)
+    simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1)
+    simulation.step(60)
+    np.testing.assert_allclose(simulation.state.body_q.numpy()[0, :3], 0.35 * up, atol=2e-3)
+
+
 def test_gravity_is_a_number_along_the_up_axis_everywhere():
     world = pv.ModelBuilder(up_axis="y", gravity=-1.62)
     world.add_shape_sphere(world.add_body(), radius=0.1)
