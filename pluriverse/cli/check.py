@@ -1,4 +1,4 @@
-"""`pluriverse check`: say what is wrong with scene files, one problem a line, as compilers do."""
+"""`pluriverse check`: report the errors of scene files, one per line, as compilers do."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`pluriverse train`, `play` and `evaluate`: learn a task, look at what was learnt, and measure it."""
+"""`pluriverse train`, `play` and `evaluate`: train a policy, show it, and measure it."""
 
 import json
 import math
@@ -170,7 +170,7 @@ def _old_curve(trainer: Any) -> list[dict[str, Any]]:
 
 
 class _Display:
-    """The curve of rewards and the figures of the last update, drawn anew or, without terminal, as lines."""
+    """The reward curve and the figures of the last update, redrawn or, without a terminal, as lines."""
 
     def __init__(self, iterations: int, curve: list[float]):
         self._iterations, self._curve = iterations, curve
@@ -243,7 +243,7 @@ def sparkline(values: list[float], width: int = CURVE_WIDTH) -> str:
 
 
 def describe(name: str, env: Any) -> dict[str, Any]:
-    """Return what a checkpoint or policy says of its task."""
+    """Return the description of the task in a checkpoint or policy."""
     task = env.task
     robots = getattr(task, "robot", None)
     return {
@@ -339,7 +339,7 @@ def evaluate(name: str, options: EvaluateOptions) -> None:
 def measure_policy(env: Any, policy: Callable[[Any], Any], episodes: int) -> dict[str, float]:
     """Return means over the first episodes of the environments, at least so many.
 
-    Each environment counts with equally many episodes, since short ones would otherwise come more often.
+    Each environment counts with the same number of episodes, else short ones would be over-represented.
 
     Args:
         env: Environment.

@@ -11,7 +11,7 @@ from pluriverse.cli.session import Session
 
 # Points of a curve: more than a picture has pixels per panel.
 SAMPLE_COUNT_MAX = 500
-# Curves of a panel of joints; more cannot be told apart.
+# Curves of a panel of joints; more cannot be distinguished.
 JOINT_CURVE_COUNT_MAX = 24
 
 

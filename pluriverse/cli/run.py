@@ -40,7 +40,7 @@ def run_scene(name: str, options: RunOptions) -> None:
         finally:
             written = [observer.finish() for observer in observers]
         session.simulation.close()
-    # What a call of `step` takes beside stepping is recording.
+    # The rest of the time of a call of `step` is recording.
     prepare_time = session.prepare_time + max(0.0, step_time - report.wall_time)
     _show_summary(session, report, prepare_time, warning_texts)
     for text in written:
@@ -50,7 +50,7 @@ def run_scene(name: str, options: RunOptions) -> None:
 
 
 def _make_observers(session: Session, options: RunOptions, frame_count: int) -> list[Any]:
-    """Return what looks at the state after every step."""
+    """Return the observers of the state after every step."""
     observers: list[Any] = []
     if options.record is not None:
         from pluriverse.cli.recording import RunFile, Trajectory

@@ -28,20 +28,20 @@ class Reflection:
     Reflections of parts are added up in the order of the parts: `Reflection.signed(1.0, -1.0, 1.0) + joints`.
     """
 
-    place: tuple[int, ...]
-    """Component that each takes its value from."""
+    source: tuple[int, ...]
+    """Source component of each component."""
     sign: tuple[float, ...]
-    """Sign that it takes it with."""
+    """Sign of each component."""
 
     @classmethod
     def signed(cls, *sign: float) -> "Reflection":
-        """Return the reflection of components that keep their places."""
+        """Return the reflection of components that keep their positions."""
         return cls(tuple(range(len(sign))), tuple(sign))
 
     def __add__(self, other: "Reflection") -> "Reflection":
         """Return the reflection of two vectors, one after the other."""
-        shifted = tuple(place + len(self.place) for place in other.place)
-        return Reflection(self.place + shifted, self.sign + other.sign)
+        shifted = tuple(source + len(self.source) for source in other.source)
+        return Reflection(self.source + shifted, self.sign + other.sign)
 
     def keep(self, kept: Sequence[int]) -> "Reflection":
         """Return the reflection of some of the components, which must hold the counterpart of each.
@@ -50,18 +50,18 @@ class Reflection:
             ValueError: If a counterpart is missing.
         """
         order = {old: new for new, old in enumerate(kept)}
-        lost = [k for k in kept if self.place[k] not in order]
+        lost = [k for k in kept if self.source[k] not in order]
         if lost:
             raise ValueError(f"Reflection: component {lost[0]} is kept without its counterpart.")
-        return Reflection(tuple(order[self.place[k]] for k in kept), tuple(self.sign[k] for k in kept))
+        return Reflection(tuple(order[self.source[k]] for k in kept), tuple(self.sign[k] for k in kept))
 
     def prepared(self, device: Any) -> Any:
         """Return a function that reflects tensors of shape [row, component]."""
         import torch
 
-        place = torch.tensor(self.place, dtype=torch.int64, device=device)
+        source = torch.tensor(self.source, dtype=torch.int64, device=device)
         sign = torch.tensor(self.sign, dtype=torch.float32, device=device)
-        return lambda values: values.index_select(1, place) * sign
+        return lambda values: values.index_select(1, source) * sign
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,15 @@ def mirrored_joints(model: Model, body_q: np.ndarray, names: Sequence[str]) -> R
     slides = model.joint_type.numpy()[joints] == JointType.PRISMATIC
     agreement = (axes * np.where(slides[:, None], VECTOR, SPIN)) @ axes.T
     difference = anchor_distance + 1.0 - np.abs(agreement)
-    place = difference.argmin(axis=1)
+    source = difference.argmin(axis=1)
     for row in range(len(joints)):
-        if difference[row, place[row]] > PAIR_TOLERANCE or place[place[row]] != row:
+        if difference[row, source[row]] > PAIR_TOLERANCE or source[source[row]] != row:
             raise ValueError(
                 f"mirrored_joints: joint '{names[row]}' has no counterpart on the other side: the nearest is "
-                f"'{names[place[row]]}'. Train without symmetric=True."
+                f"'{names[source[row]]}'. Train without symmetric=True."
             )
-    sign = np.sign(agreement[np.arange(len(joints)), place])
-    return Reflection(tuple(place.tolist()), tuple(sign.tolist()))
+    sign = np.sign(agreement[np.arange(len(joints)), source])
+    return Reflection(tuple(source.tolist()), tuple(sign.tolist()))
 
 
 def _turned(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:

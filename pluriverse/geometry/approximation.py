@@ -1,6 +1,6 @@
 """Simpler geometry in place of a mesh: convex parts, fewer triangles, a box or a sphere around it.
 
-What takes long is kept on disk, under a digest of the mesh, the method, its options and the version of the
+Slow results are cached on disk, under a digest of the mesh, the method, its options and the version of the
 library that computes it.
 """
 
@@ -25,7 +25,7 @@ _PACKAGES = {"coacd": "coacd", "vhacd": "vhacdx", "quadratic": "fast-simplificat
 def approximate_mesh(
     mesh: Mesh, method: str = "convex_hull", *, cache_dir: str | Path | None = None, **options: Any
 ) -> list[Mesh]:
-    """Return the meshes that stand for a mesh in collisions.
+    """Return the meshes that replace a mesh in collisions.
 
     Args:
         mesh: The mesh.
@@ -115,7 +115,7 @@ def bounding_sphere_of(points: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _component_hulls(mesh: Mesh) -> list[Mesh]:
-    """Return the hull of each connected piece of a mesh; corners at the same place are one."""
+    """Return the hull of each connected piece of a mesh; coincident vertices count as one."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

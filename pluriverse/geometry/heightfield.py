@@ -114,7 +114,7 @@ class Heightfield:
         return compute_corner_normals(self.vertices, self.triangles)
 
     def highest_near(self, x: float = 0.0, y: float = 0.0, *, radius: float = 0.5) -> float:
-        """Return the greatest height of the grid points around a place [m], to put a robot on it.
+        """Return the greatest height of the grid points around a position [m], to place a robot there.
 
         Args:
             x: Place [m].

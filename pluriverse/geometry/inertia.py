@@ -119,10 +119,10 @@ def cone_mass_properties(
 def transform_mass_properties(
     part: MassProperties, position: Sequence[float] | np.ndarray, rotation: np.ndarray
 ) -> MassProperties:
-    """Return the mass properties of `part` in a frame where it stands at `position` [m] and `rotation`.
+    """Return the mass properties of `part` in a frame where its pose is `position` [m] and `rotation`.
 
-    The inertia turns as R I Rᵀ and stays about the centre of mass. `rotation` is a 3x3 matrix or a quaternion
-    xyzw.
+    The inertia transforms as R I Rᵀ and stays about the centre of mass. `rotation` is a 3x3 matrix or a
+    quaternion xyzw.
     """
     matrix = np.asarray(rotation, dtype=np.float64)
     if matrix.shape == (4,):
@@ -212,7 +212,7 @@ def _cone(radius: float, half_height: float) -> _Solid:
 
 
 def _shorter(size: Sequence[float], wall: float) -> tuple[float, ...] | None:
-    """Return every length of `size` less `wall`, or None where nothing is left for a cavity."""
+    """Return every length of `size` minus `wall`, or None if no cavity remains."""
     inner = tuple(length - wall for length in size)
     return inner if min(inner) > 0.0 else None
 

@@ -82,7 +82,7 @@ class Mesh(MeshShapes):
         self.is_convex_hull = False
         """Whether the mesh was made by `convex_hull`."""
         self.hull_source: Mesh | None = None
-        """The mesh that this one is the hull of, which a decomposition begins with; None for others."""
+        """The mesh of which this one is the hull, from which decompositions start; None for others."""
         self._hulls: dict[int, Mesh] = {}
         self._signed_distances: dict[tuple[Any, ...], SignedDistance] = {}
         self._variants: dict[tuple[Any, ...], Mesh] = {}
@@ -326,7 +326,7 @@ class Mesh(MeshShapes):
 
         Args:
             max_resolution: Cells along the longest side of the mesh, 64 by default.
-            target_voxel_size: Edge of a cell [m]; goes before `max_resolution`.
+            target_voxel_size: Edge of a cell [m]; takes precedence over `max_resolution`.
             narrow_band_range: Distances inside (<= 0) and outside (>= 0) [m] up to which the grid has all
                 its nodes; farther from the surface it has every eighth. By default two cells.
             padding: Distance of the box from the mesh [m], two cells by default; the box has whole blocks of
@@ -432,7 +432,7 @@ class Mesh(MeshShapes):
             scale: Factor on all lengths, or one per axis.
             compute_inertia: As for the constructor.
             is_solid: As for the constructor.
-            apply_up_axis: Whether a DAE file with another up axis than z is turned upright.
+            apply_up_axis: Whether a DAE file with another up axis than z is rotated upright.
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -472,7 +472,7 @@ _LOADED: weakref.WeakValueDictionary[tuple[Any, ...], Mesh] = weakref.WeakValueD
 
 
 def _file_state(path: str | Path) -> tuple[int, int]:
-    """Return what tells whether a file has changed: time of the last change [ns] and size, 0 without one."""
+    """Return the key that changes with a file: time of the last change [ns] and size, 0 without one."""
     try:
         state = os.stat(path)
     except OSError:
@@ -481,7 +481,7 @@ def _file_state(path: str | Path) -> tuple[int, int]:
 
 
 def _mirrored(skin: MeshSkin | None) -> MeshSkin | None:
-    """Return the skin for triangles whose corners run the other way."""
+    """Return the skin for triangles of reversed winding."""
     if skin is None or skin.corner_uv is None:
         return skin
     return MeshSkin(

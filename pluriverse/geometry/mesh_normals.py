@@ -27,18 +27,18 @@ def compute_corner_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.nd
     unit = np.divide(edges, lengths, out=np.zeros_like(edges), where=lengths > 0.0)
     angle = np.arccos(np.clip(-np.einsum("tij,tij->ti", unit, np.roll(unit, 1, axis=1)), -1.0, 1.0))
     # All pairs of corners that meet at a vertex, each corner with every other by its rank around the vertex.
-    corner_place = place[triangles].reshape(-1)
-    order = np.argsort(corner_place, kind="stable")
-    counts = np.bincount(corner_place, minlength=int(place.max(initial=-1)) + 1)
+    corner_index = place[triangles].reshape(-1)
+    order = np.argsort(corner_index, kind="stable")
+    counts = np.bincount(corner_index, minlength=int(place.max(initial=-1)) + 1)
     starts = np.cumsum(counts) - counts
     weighted = normal.repeat(3, axis=0) * angle.reshape(-1, 1)
     flat_normal = normal.repeat(3, axis=0)
     result = weighted.copy()
-    own = corner_place
+    own = corner_index
     rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order)) - starts[corner_place[order]]
+    rank[order] = np.arange(len(order)) - starts[corner_index[order]]
     cosine = np.cos(CREASE)
-    active = np.arange(len(corner_place))
+    active = np.arange(len(corner_index))
     for step in range(1, min(int(counts.max(initial=1)), NEIGHBOUR_COUNT_MAX)):
         active = active[counts[own[active]] > step]
         if not len(active):

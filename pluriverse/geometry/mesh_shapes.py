@@ -51,7 +51,7 @@ class MeshShapes:
             hx: Half its extent along x [m].
             hy: Half its extent along y [m]; that along x if None.
             hz: Half its extent along z [m]; that along x if None.
-            duplicate_vertices: Whether each face has 4 vertices of its own, 24 in all rather than 8.
+            duplicate_vertices: Whether each face has 4 separate vertices, 24 in all rather than 8.
 
         Raises:
             ValueError: If a half extent is not positive and finite.
@@ -265,7 +265,7 @@ def _sweep(
 
 
 def _turn(vertices: np.ndarray, up_axis: Axis | str | int) -> np.ndarray:
-    """Return vertices turned so that z becomes `up_axis`."""
+    """Return vertices rotated so that z becomes `up_axis`."""
     return np.roll(vertices, int(Axis.from_any(up_axis)) + 1, axis=1)
 
 

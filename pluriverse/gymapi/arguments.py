@@ -1,4 +1,4 @@
-"""Arguments: what calls are passed, as numbers, vectors and lists, or an error that says what is wrong."""
+"""Arguments: convert those of calls to numbers, vectors and lists, or raise a clear error."""
 
 from typing import Any
 

@@ -1,7 +1,6 @@
-"""Assembly: the model of a sim. Envs whose actors may meet share a world; all others are worlds of their own.
+"""Assembly: the model of a sim. Envs whose actors may collide share a world; all others have their own.
 
-A world stands in the frame of its first env, so that results do not depend on the place of an env in the
-grid.
+A world uses the frame of its first env, so that results do not depend on the position of an env in the grid.
 Worlds of equal content are copies of one builder.
 """
 
@@ -29,7 +28,7 @@ SHARED_ENVS_MANY = 64
 
 
 def make_model(sim: Sim, solver_dt: float) -> Model:
-    """Return the model of everything in a sim, and note in its actors and envs where they are in it.
+    """Return the model of everything in a sim, and record the indices of its actors and envs in it.
 
     Raises:
         GymError: If there is no actor.
@@ -107,7 +106,7 @@ def _bit_patterns(actor: Actor) -> frozenset[int]:
 
 
 def _recipe(actors: list[Actor]) -> Any:
-    """Return what decides the structure of a world."""
+    """Return the key of the structure of a world."""
     groups: dict[int, int] = {}
     return tuple(
         (

@@ -1,7 +1,7 @@
 """Asset: the blueprint of actors, as a builder of one robot or object, with names and default properties.
 
-The root body hangs on the world by a free joint, or by a fixed one (`fix_base_link`, or as the file has it).
-Its joint is not among the joints of the asset.
+The root body is attached to the world by a free joint, or by a fixed one (`fix_base_link`, or as the file has
+it). Its joint is not among the joints of the asset.
 """
 
 import dataclasses

@@ -263,7 +263,7 @@ def _finish(
 def _decompose(builder: ModelBuilder, options: AssetOptions) -> None:
     """Decompose collision meshes into convex pieces, each a shape of its own. Masses stay."""
     shapes = np.flatnonzero(np.isin(builder.shape_type, (GeoType.MESH, GeoType.CONVEX_MESH)))
-    # Meshes that ask for signed distances collide as they are.
+    # Meshes with signed distances collide with their own triangles.
     collides = (builder.shape_flags & int(ShapeFlags.COLLIDE_SHAPES)) != 0
     shapes = shapes[~(collides & (builder.shape_type == GeoType.MESH))[shapes]]
     if options.convex_decomposition_from_submeshes:

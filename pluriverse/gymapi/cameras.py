@@ -1,7 +1,7 @@
 """Cameras: the batches in which images of camera sensors are rendered.
 
 Cameras of equal resolution, range and geometry are rendered together, all worlds at once; each camera has its
-images in memory of its own, which keeps its place. Only the kinds of images that were asked for are rendered.
+images in its own memory, at a fixed address. Only requested kinds of images are rendered.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Checks: turn the handles that calls take into objects, or say what is wrong with them."""
+"""Checks: convert the handles of calls into objects, or raise a clear error."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""Env cells: whether envs whose actors might collide can be worlds of their own all the same.
+"""Env cells: whether envs whose actors might collide can still be separate worlds.
 
-Scripts often give all actors one collision group, and stand envs apart on their grid. As long as every body
-stays in the cell of its env, none can touch a body of another env, so each env may be a world of its own,
-which costs far less than one world for all. A body that leaves its cell is reported.
+Scripts often give all actors one collision group, and space envs apart on their grid. As long as every body
+stays in the cell of its env, none can touch a body of another env, so each env may be a separate world, which
+costs far less than one world for all. A body that leaves its cell is reported.
 
 Reads   body_q
 Writes  the first body that is not in its cell
@@ -34,7 +34,7 @@ def horizontal_axes(sim: Sim) -> list[int]:
 
 
 def body_reach(asset: Asset) -> np.ndarray:
-    """Return how far the shapes of each body reach from its origin [m], shape [body]; -inf without shapes."""
+    """Return the extent of the shapes of each body from its origin [m], shape [body]; -inf without shapes."""
     builder = asset.builder
     sources = builder.shape_source_index
     lower, upper, radius = compute_shape_bounds(

@@ -22,7 +22,7 @@ def body_rows(actor: Actor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def joint_frames(actor: Actor) -> np.ndarray:
-    """Return where the parent frames of the joints of the builder are in the env, shape [joint, 7]."""
+    """Return the poses of the builder's joint parent frames in the env, shape [joint, 7]."""
     builder = actor.asset.builder
     body_q = body_rows(actor)[0].astype(np.float64)
     frames = read(actor, "joint_X_p").reshape(-1, 7).astype(np.float64)
@@ -35,7 +35,7 @@ def joint_frames(actor: Actor) -> np.ndarray:
 
 
 def joint_transforms(actor: Actor) -> np.ndarray:
-    """Return where the frames of the joints of the API are in the env, as `Transform` records."""
+    """Return the poses of the API's joint frames in the env, as `Transform` records."""
     rows = joint_frames(actor)[[joint.joint for joint in actor.asset.joints]]
     return np.ascontiguousarray(rows, dtype=np.float32).view(Transform.dtype).reshape(-1)
 

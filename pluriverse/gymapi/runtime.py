@@ -178,9 +178,9 @@ class Runtime:
         self.params = params.copy()
         threshold, old_threshold = (one.physx.bounce_threshold_velocity for one in (params, old))
         if (params.dt, int(params.substeps), threshold) != (old.dt, int(old.substeps), old_threshold):
-            self._make_simulation_anew()
+            self._rebuild_simulation()
 
-    def _make_simulation_anew(self) -> None:
+    def _rebuild_simulation(self) -> None:
         """Go on with a new loop and solver, from the same state."""
         snapshot = self.simulation.save()
         self.simulation.close()
@@ -234,7 +234,7 @@ class Runtime:
             flags, self.changed = self.changed, ModelFlags(0)
             if flags & ModelFlags.SHAPE_PROPERTIES and not self.has_friction_moments:
                 if has_friction_moments(self.model):  # the solver has no kernels for them so far
-                    self._make_simulation_anew()
+                    self._rebuild_simulation()
             # Poses of bodies are computed here, for the actors concerned only.
             self.simulation.solver.notify_model_changed(flags)
         self.place_bodies()

@@ -67,10 +67,10 @@ def test_a_robot_without_two_sides_is_named():
 def test_reflections_are_joined_and_cut():
     """Components keep their partners; one without its partner is an error."""
     whole = Reflection.signed(1.0, -1.0) + Reflection((1, 0), (1.0, -1.0))
-    assert whole.place == (0, 1, 3, 2)
+    assert whole.source == (0, 1, 3, 2)
     values = torch.arange(4.0)[None]
     assert whole.prepared("cpu")(values).tolist() == [[0.0, -1.0, 3.0, -2.0]]
-    assert whole.keep([2, 3]).place == (1, 0)
+    assert whole.keep([2, 3]).source == (1, 0)
     with pytest.raises(ValueError, match="component 2 is kept without its counterpart"):
         whole.keep([0, 2])
 
