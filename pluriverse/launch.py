@@ -53,6 +53,26 @@ def fill_struct(kind: Any, *holders: Any) -> Any:
     return result
 
 
+def same_memory(
+    array: wp.array,
+    dtype: Any,
+    shape: tuple[int, ...],
+    *,
+    strides: tuple[int, ...] | None = None,
+    byte_offset: int = 0,
+) -> Any:
+    """Return (part of) the memory of an array as an array of another type, shape or strides [B]."""
+    alias: Any = wp.array(
+        ptr=array.ptr + byte_offset if array.ptr else None,
+        dtype=dtype,
+        shape=shape,
+        strides=strides,
+        device=array.device,
+    )
+    alias._ref = array  # keeps the memory alive
+    return alias
+
+
 def launch_kernel(
     kernel: Any,
     *,

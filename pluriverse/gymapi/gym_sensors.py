@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from pluriverse.gymapi.arguments import as_int
 from pluriverse.gymapi.contact_readings import ContactReadings, contact_records
@@ -15,6 +16,7 @@ from pluriverse.gymapi.sensor_readings import SensorReadings
 from pluriverse.gymapi.structures import AttractorProperties
 from pluriverse.gymapi.tensor import Tensor
 from pluriverse.gymapi.values import SpatialForce, Transform, Vec3
+from pluriverse.launch import same_memory
 
 
 class ForceSensorView:
@@ -92,7 +94,7 @@ class SensorCalls(PreparingCalls):
         """Return the tensor of net contact forces in the last `simulate` [N], shape [body, 3]."""
         call = "acquire_net_contact_force_tensor"
         self._tensors(sim, call)
-        return Tensor(_numbers(self._contacts(sim, call).force, (sim.body_count, 3)))
+        return Tensor(same_memory(self._contacts(sim, call).force, wp.float32, (sim.body_count, 3)))
 
     def refresh_net_contact_force_tensor(self, sim: Any) -> bool:
         """Do nothing: the tensor always holds the forces of the last `simulate`."""
@@ -232,10 +234,3 @@ def _checked(properties: Any, call: str) -> AttractorProperties:
 
 def _records(forces: np.ndarray) -> np.ndarray:
     return np.array(forces, dtype=np.float32).reshape(-1, 3).view(Vec3.dtype).reshape(-1)
-
-
-def _numbers(array: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array of vectors as one of numbers, sharing memory."""
-    import warp as wp
-
-    return wp.array(ptr=array.ptr, dtype=wp.float32, shape=shape, device=array.device, copy=False)

@@ -12,7 +12,7 @@ from pluriverse.gymapi.matrices import ArticulationMatrices
 from pluriverse.gymapi.preparation import PreparingCalls
 from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.tensor import Tensor, as_array
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, same_memory
 
 
 class TensorCalls(PreparingCalls):
@@ -174,7 +174,9 @@ class TensorCalls(PreparingCalls):
         arrays = [
             runtime.no_vectors
             if part is None
-            else _vectors(self._values(sim, part, sim.body_count, 3, call, "body"))
+            else same_memory(
+                self._values(sim, part, sim.body_count, 3, call, "body"), wp.vec3, (sim.body_count,)
+            )
             for part in (force, torque, point)
         ]
         runtime.place_bodies()
@@ -261,8 +263,3 @@ class TensorCalls(PreparingCalls):
                     "are those of actors in DOMAIN_SIM (get_actor_index), for degrees of freedom too."
                 )
         return array, slots
-
-
-def _vectors(array: wp.array) -> wp.array:
-    """Return a flat array of numbers as one of vectors, sharing memory."""
-    return wp.array(ptr=array.ptr, dtype=wp.vec3, shape=(array.size // 3,), device=array.device, copy=False)

@@ -7,6 +7,7 @@ import warp as wp
 
 from pluriverse.gymapi.enums import TensorDataType
 from pluriverse.gymapi.errors import GymError
+from pluriverse.launch import same_memory
 from pluriverse.model.indices import INDEX_TYPES, narrow_indices
 
 _TYPES: dict[Any, TensorDataType] = {
@@ -150,5 +151,5 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
             )
         # Vectors of the type, as plain numbers.
         count = array.size * int(getattr(array.dtype, "_length_", 1))
-        array = wp.array(ptr=array.ptr, dtype=dtype, shape=(count,), device=array.device, copy=False)
+        array = same_memory(array, dtype, (count,))
     return array.flatten() if array.ndim != 1 else array

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, same_memory
 
 INDEX_TYPES = (wp.int32, wp.int64, wp.uint32, wp.uint64)
 """Types of indices that are accepted."""
@@ -162,14 +162,7 @@ def count_wrong_indices(indices: wp.array, bound: int, kind: IndexKind, errors: 
 def _as_words(indices: wp.array) -> wp.array2d[int]:
     """Return indices as words of 32 bits, shape [entry, 1 or 2], in the same memory if that is contiguous."""
     indices = indices if indices.is_contiguous else indices.contiguous()
-    words: wp.array2d[int] = wp.array(
-        ptr=indices.ptr,
-        dtype=wp.int32,
-        shape=(indices.size, wp.types.type_size_in_bytes(indices.dtype) // 4),
-        device=indices.device,
-    )
-    words._ref = indices  # keeps the memory alive
-    return words
+    return same_memory(indices, wp.int32, (indices.size, wp.types.type_size_in_bytes(indices.dtype) // 4))
 
 
 def read_mask(mask: wp.array) -> wp.array[bool]:

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.launch import same_memory
 from pluriverse.model import Model
 from pluriverse.model.schema import FRAME_ARRAYS, MODEL_ARRAYS
 from pluriverse.model.world_selection import Environments, WorldSelection, resolve_worlds
@@ -460,10 +461,4 @@ def _or_zero(distribution: Distribution | None, count: int, what: str) -> Distri
 
 def _flat(array: Any) -> Any:
     """Return the memory of an array of float32 numbers, vectors or matrices as one axis of numbers."""
-    return wp.array(
-        ptr=array.ptr,
-        dtype=wp.float32,
-        shape=(array.capacity // 4,),
-        device=array.device,
-        capacity=array.capacity,
-    )
+    return same_memory(array, wp.float32, (array.capacity // 4,))

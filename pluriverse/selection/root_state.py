@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import same_memory
 from pluriverse.model import Model, State
 from pluriverse.selection.layout import Layout
 from pluriverse.selection.sources import check_source
-from pluriverse.selection.transfer import gather, same_memory, scatter
+from pluriverse.selection.transfer import gather, scatter
 from pluriverse.selection.values import as_device_array
 from pluriverse.types import FLOATING_JOINTS, JointType
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, same_memory
 
 # Bytes of a word. Every type of a model is made of whole words, except truth values.
 WORD_BYTES = 4
@@ -58,26 +58,6 @@ def _kernels(word: Any) -> SimpleNamespace:
             target[goal, k] = values[origin, k]
 
     return SimpleNamespace(gather_entry=gather_entry, scatter_entry=scatter_entry)
-
-
-def same_memory(
-    array: wp.array,
-    dtype: Any,
-    shape: tuple[int, ...],
-    *,
-    strides: tuple[int, ...] | None = None,
-    byte_offset: int = 0,
-) -> Any:
-    """Return (part of) the memory of an array as an array of another type, shape or strides [B]."""
-    alias = wp.array(
-        ptr=array.ptr + byte_offset if array.ptr else None,
-        dtype=dtype,
-        shape=shape,
-        strides=strides,
-        device=array.device,
-    )
-    alias._ref = array  # keeps the memory alive
-    return alias
 
 
 def _word_of(array: wp.array) -> Any:

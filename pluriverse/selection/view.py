@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import same_memory
 from pluriverse.model import Control, Model, State
 from pluriverse.model.world_ranges import entity_count
 from pluriverse.selection.layout import Layout, owned_by
 from pluriverse.selection.patterns import Patterns, match_labels
 from pluriverse.selection.row_mask import RowMask
 from pluriverse.selection.sources import check_source
-from pluriverse.selection.transfer import gather, same_memory, scatter
+from pluriverse.selection.transfer import gather, scatter
 from pluriverse.selection.values import as_device_array
 from pluriverse.types import Entity
 

@@ -9,6 +9,7 @@ import warp as wp
 
 from pluriverse.builder.inputs import Transform, as_transform
 from pluriverse.builder.shapes import GROUND_COLOR
+from pluriverse.launch import same_memory
 from pluriverse.model import Model
 from pluriverse.render import PictureStyle, RayCaster, SeenGeometry
 from pluriverse.render.model_camera import ModelCameras
@@ -146,7 +147,7 @@ class CameraSensor(CameraBatch):
         self._color: Any = None
         if CameraOutput.COLOR in wanted:
             self._pixels = self._arrays[CameraOutput.COLOR]
-            self._color = _bytes_of(self._pixels)
+            self._color = same_memory(self._pixels, wp.uint8, (*shape, 4))
             self._looks = LookArrays(model, self._caster.arrays)
             style = PictureStyle(shadows=False, ambient_occlusion=False) if style is None else style
             self._light = sky_light(style, extent=2.0, distance=50.0, up_axis=model.up_axis)
@@ -211,18 +212,6 @@ class CameraSensor(CameraBatch):
         """Red, green, blue and alpha, shape [camera, row, column, 4], uint8."""
         self._array(CameraOutput.COLOR)
         return self._color
-
-
-def _bytes_of(image: Any) -> Any:
-    """Return a view of an image of words as four bytes per pixel."""
-    cameras, rows, columns = image.shape
-    return wp.array(
-        ptr=image.ptr,
-        shape=(cameras, rows, columns, 4),
-        dtype=wp.uint8,
-        device=image.device,
-        capacity=image.capacity,
-    )
 
 
 def _choose(

@@ -10,7 +10,7 @@ Writes  the same of the public state and of the copy
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, same_memory
 from pluriverse.math.dense import numbers_copy
 from pluriverse.model import Model, State
 from pluriverse.model.world_bounds import world_bounds
@@ -173,8 +173,4 @@ def _as_floats(array: wp.array, width: int) -> wp.array[float]:
     """Return an array of so many numbers per entry as plain numbers, in the same memory."""
     if width == 1:
         return array
-    alias: wp.array[float] = wp.array(
-        ptr=array.ptr, dtype=wp.float32, shape=width * array.size, device=array.device
-    )
-    alias._ref = array  # keeps the memory alive
-    return alias
+    return same_memory(array, wp.float32, (width * array.size,))

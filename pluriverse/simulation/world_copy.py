@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, same_memory
 from pluriverse.model import Model, State
 from pluriverse.model.attributes import AttributeAssignment, AttributeSpec
 from pluriverse.model.world_bounds import bounds_of, world_bounds
@@ -146,6 +146,4 @@ def _as_bytes(array: Any) -> wp.array:
     """Return an array as [row, byte], in the same memory."""
     size = array.shape[0]
     width = array.capacity // size if size else 0
-    alias: wp.array = wp.array(ptr=array.ptr, dtype=wp.uint8, shape=(size, width), device=array.device)
-    alias._ref = array  # keeps the memory alive
-    return alias
+    return same_memory(array, wp.uint8, (size, width))

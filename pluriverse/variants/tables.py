@@ -13,6 +13,7 @@ import warp as wp
 from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.builder.shapes import appearance_index, mesh_index
 from pluriverse.builder.snapshot import COLUMN_NAMES
+from pluriverse.launch import same_memory
 from pluriverse.model import Model
 from pluriverse.model.schema import ENTITY_OF_ARRAY, STRUCTURE
 from pluriverse.model.world_ranges import world_ranges
@@ -245,4 +246,4 @@ class VariantTables:
 def _flat(array: Any, dtype: Any) -> Any:
     """Return the memory of an array of four-byte numbers, or of truth values, as one axis."""
     size = array.capacity // 4 if dtype is wp.int32 else array.size
-    return wp.array(ptr=array.ptr, dtype=dtype, shape=(size,), device=array.device, capacity=array.capacity)
+    return same_memory(array, dtype, (size,))

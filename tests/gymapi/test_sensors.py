@@ -1,12 +1,27 @@
 """Contacts, force sensors and attractors."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 from pluriverse import gymapi
+from pluriverse.gymapi.contact_readings import ContactReadings
 from tests.gymapi.scenes import add_env, at, make_params, make_sim, position_of, undamped
 
 G = 9.81
+
+
+def test_a_tensor_of_contact_forces_outlives_its_sim(gym):
+    """What a script holds stays its own memory when the sim goes."""
+    sim = make_sim()
+    gym.create_actor(add_env(sim), gym.create_box(sim, 0.2, 0.2, 0.2, undamped()), at(z=1.0), "box", 0, 0)
+    tensor = gym.acquire_net_contact_force_tensor(sim)
+    forces = weakref.ref(sim.part(ContactReadings).force)
+    del sim
+    gc.collect()
+    assert forces().ptr == tensor.data_ptr
 
 
 @pytest.mark.parametrize("collection", list(gymapi.ContactCollection))

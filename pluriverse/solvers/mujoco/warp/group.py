@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, same_memory
 from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows
 from pluriverse.solvers.mujoco.mapping.fields import reference_qpos
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
@@ -260,14 +260,7 @@ class WarpGroup:
         old = getattr(self.data, name)
         if old.size == 0:
             return
-        view: Any = wp.array(
-            ptr=rows.ptr,
-            dtype=old.dtype,
-            shape=old.shape,
-            capacity=rows.capacity,
-            device=rows.device,
-        )
-        view._rows = rows  # keeps the memory
+        view = same_memory(rows, old.dtype, old.shape)
         if hasattr(old, "_is_batched"):
             view._is_batched = True
         setattr(self.data, name, view)
@@ -275,8 +268,5 @@ class WarpGroup:
 
 def _flat(array: wp.array) -> wp.array:
     """Return the memory of an array of numbers of four bytes as one axis."""
-    whole: Any = array
-    kind = wp.int32 if whole.dtype is wp.int32 else wp.float32
-    return wp.array(
-        ptr=whole.ptr, dtype=kind, shape=(whole.capacity // 4,), capacity=whole.capacity, device=whole.device
-    )
+    kind = wp.int32 if array.dtype is wp.int32 else wp.float32
+    return same_memory(array, kind, (array.capacity // 4,))
