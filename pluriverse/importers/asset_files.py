@@ -74,6 +74,10 @@ class AssetFiles:
                 if (above / Path(*written)).is_file():
                     return [above / Path(*written)]
         found = [(file, [part.lower() for part in file.parts]) for file in self._index.get(wanted[-1], ())]
+        meant = {os.path.normpath(folder / Path(*written)).lower() for folder in self.folders}
+        in_place = [file for file, _ in found if str(file).lower() in meant]
+        if in_place:
+            return in_place
         for count in range(len(wanted), 0, -1):
             matching = [file for file, parts in found if parts[-count:] == wanted[-count:]]
             if matching:

@@ -208,3 +208,55 @@ def test_a_file_in_use_is_read_once_and_again_after_a_change(tmp_path):
     np.testing.assert_allclose(half.aabb[1], 0.5 * mesh.aabb[1])
     trimesh.creation.icosphere(1).export(path)
     assert len(Mesh.load(path).vertices) == 42
+
+
+def collada(unit="", up="Z_UP", nodes=("<matrix>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</matrix>",)):
+    """Return a tetrahedron of sides 1, 2, 3 along x, y, z, once per node."""
+    instances = "".join(
+        f'<node id="n{k}">{node}<instance_geometry url="#g"/></node>' for k, node in enumerate(nodes)
+    )
+    return f"""<?xml version="1.0"?>
+    <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+    <asset>{unit}<up_axis>{up}</up_axis></asset><library_geometries><geometry id="g"><mesh><source id="p">
+    <float_array id="a" count="12">0 0 0 1 0 0 0 2 0 0 0 3</float_array><technique_common>
+    <accessor source="#a" count="4" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+    <param name="Z" type="float"/></accessor></technique_common></source>
+    <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+    <triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/><p>0 2 1 0 1 3 0 3 2 1 2 3</p>
+    </triangles></mesh></geometry></library_geometries><library_visual_scenes><visual_scene id="s">{instances}
+    </visual_scene></library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+# Name: (arguments of the document and of the load, bounds, number of tetrahedra)
+COLLADA_CASES = {
+    "as it stands": ({}, {}, ((0, 0, 0), (1, 2, 3)), 1.0),
+    "millimetres": ({"unit": '<unit meter="0.001"/>'}, {}, ((0, 0, 0), (0.001, 0.002, 0.003)), 1e-9),
+    "y up, not asked for": ({"up": "Y_UP"}, {}, ((0, 0, 0), (1, 2, 3)), 1.0),
+    "y up": ({"up": "Y_UP"}, {"apply_up_axis": True}, ((0, -3, 0), (1, 0, 2)), 1.0),
+    "mirrored": ({"nodes": ["<scale>-1 1 1</scale>"]}, {}, ((-1, 0, 0), (0, 2, 3)), 1.0),
+    "moved, then scaled": (
+        {"nodes": ["<translate>1 0 0</translate><scale>2 2 2</scale>"]},
+        {},
+        ((1, 0, 0), (3, 4, 6)),
+        8.0,
+    ),
+    "twice": (
+        {"nodes": ["<translate>0 0 0</translate>", "<translate>10 0 0</translate>"]},
+        {},
+        ((0, 0, 0), (11, 2, 3)),
+        2.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COLLADA_CASES)
+def test_dae_files_have_the_size_and_place_of_their_scene(tmp_path, case):
+    """Bounds and volume (1 m³ of one tetrahedron) are those of the transforms; mirrored ones stay outward."""
+    document, options, bounds, volume = COLLADA_CASES[case]
+    path = tmp_path / "part.dae"
+    path.write_text(collada(**document))
+    mesh = Mesh.load(path, **options)
+    np.testing.assert_allclose([mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)], bounds, atol=1e-6)
+    corners = mesh.vertices[mesh.indices.reshape(-1, 3)].astype(float)
+    signed = np.linalg.det(corners).sum() / 6.0
+    assert signed == pytest.approx(volume, rel=1e-5)

@@ -298,6 +298,18 @@ def test_a_mesh_elsewhere_than_written_is_found_if_only_one_can_be_meant(tmp_pat
         ModelBuilder().add_urdf(path, strict=True)
 
 
+def test_another_case_in_the_place_that_is_written_goes_before_other_places(tmp_path):
+    (tmp_path / "other").mkdir()
+    for size, place in ((1.0, "base.STL"), (2.0, "other/base.stl")):
+        trimesh.creation.box((size, size, size)).export(tmp_path / place, file_type="stl")
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(INERTIAL + MESH.format("./base.stl")))
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match="mesh elsewhere than written"):
+        builder.add_urdf(path)
+    np.testing.assert_allclose(np.ptp(builder.shape_source[0].vertices, axis=0), 1.0)
+
+
 def test_a_mesh_that_several_files_could_be_is_refused_with_their_names(tmp_path):
     for robot in ("left", "right"):
         folder = tmp_path / "meshes" / robot
