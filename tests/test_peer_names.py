@@ -144,7 +144,7 @@ def test_the_mujoco_model_of_one_group():
     assert solver.mj_model.nq == 1
     builder.add_world(two)
     solver = pv.SolverMuJoCo(builder.finalize("cpu"))
-    with pytest.raises(AttributeError, match=r"the worlds are of 2 structures.*groups\[k\]\.model"):
+    with pytest.raises(AttributeError, match=r"the worlds have 2 structures.*groups\[k\]\.model"):
         _ = solver.mj_model
 
 
@@ -383,6 +383,6 @@ def test_a_loop_with_a_viewer_runs_where_nobody_looks():
     assert viewer.frame_count == 3
     assert viewer.time == pytest.approx(0.03)
     with pytest.raises(AttributeError, match="ViewerNull takes the same loop"):
-        _ = pv.viewer.ViewerGL
+        _ = pv.viewer.ViewerRerun
     with pytest.raises(AttributeError, match=r"take SolverSAP .* or SolverMuJoCo"):
         _ = pv.solvers.SolverXPBD
