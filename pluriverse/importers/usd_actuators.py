@@ -63,7 +63,7 @@ def add_actuators(
         if link.joint.dof is not None
     }
     for path, prim in source.prims.items():
-        if "mjc:stiffness" not in custom.names:
+        if "mjc:stiffness" not in custom.names and _is_joint(prim):
             _add_spring(path, prim, targets, source, report)
     terms: dict[str, list[ActuatorTerm]] = {}
     for path, prim in source.prims.items():
@@ -92,11 +92,19 @@ def _is_actuator(prim: Any) -> bool:
     return str(prim.GetTypeName()) == ACTUATOR
 
 
+def _is_joint(prim: Any) -> bool:
+    return "Joint" in str(prim.GetTypeName())
+
+
 def _is_meant(prim: Any, custom: UsdCustom) -> bool:
     """Return whether a prim is an actuator, or a joint with a spring, that is no row of the namespace."""
     if _is_actuator(prim):
         return not custom.has_rows(prim)
-    return "mjc:stiffness" not in custom.names and authored(prim, "mjc:stiffness") is not None
+    return (
+        "mjc:stiffness" not in custom.names
+        and _is_joint(prim)
+        and authored(prim, "mjc:stiffness") is not None
+    )
 
 
 def _add_spring(
