@@ -121,7 +121,7 @@ def test_restitution_beyond_one_is_refused(gym):
 
 def test_restitution_is_warned_of_where_the_solver_has_none(gym):
     sim, _ = ball_sim(gym, solver="mujoco", restitution=0.5)
-    with pytest.warns(MujocoCaveatWarning, match=r"restitution of shape '.*' is not used, for MuJoCo"):
+    with pytest.warns(MujocoCaveatWarning, match=r"restitution of shape '.*' is not used, since MuJoCo"):
         gym.prepare_sim(sim)
 
 
