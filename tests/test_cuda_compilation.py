@@ -21,7 +21,7 @@ def sap_kernels():
         contact._kernels(f64, f32, f32, f32).set_contact_terms,
         equality_terms._kernels(f64, f32, f32).set_equality_term,
         joint_terms._kernels(f64, f32, f32).set_joint_terms,
-        outcome._kernels(f64, f32).conclude_step,
+        outcome._kernels(f64, f32).finalize_step,
         import_module("pluriverse.solvers.sap.moment_terms")._kernels(f64, f32).set_moment_terms,
         restitution._kernels(f64, f32, f32).add_restitution,
     ]

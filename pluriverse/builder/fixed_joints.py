@@ -55,7 +55,7 @@ def collapse_fixed_joints(
     kept = _joints_to_keep(builder, joints_to_keep or ()) | _measured_joints(builder)
     welds, into, frame = _find_groups(builder, kept)
     body_kept = np.flatnonzero(~np.isin(np.arange(builder.body_count), builder.joint_child[welds]))
-    body_place = _places(body_kept, builder.body_count)
+    body_index = _places(body_kept, builder.body_count)
     merged = np.setdiff1d(np.arange(builder.body_count), body_kept)
     if verbose:
         for joint in welds:
@@ -79,7 +79,7 @@ def collapse_fixed_joints(
         "equality_constraint": np.flatnonzero(~within),
     }
     builder.custom_attributes = taken_custom_attributes(builder, orders, {"body": into[:-1]})
-    _take_tables(builder, orders, body_place[into])
+    _take_tables(builder, orders, body_index[into])
     return {
         "body_remap": {-1: -1, **_remap(body_kept)},
         "joint_remap": _remap(joint_kept),

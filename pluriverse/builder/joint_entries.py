@@ -125,7 +125,7 @@ def add_joint_entry(
         if coord_count == len(rows):
             targets = np.array([row["joint_target_pos"] for row in rows])
         builder.column("joint_target_q")[coords] = targets
-        builder.column("_joint_target_q_seen")[coords] = targets
+        builder.column("_joint_target_q_before")[coords] = targets
     return joint
 
 

@@ -8,7 +8,7 @@ them carries inertia.
 
 import numpy as np
 
-from pluriverse.builder.mass_validation import NothingToAccelerateError, fill_point_masses, find_carried
+from pluriverse.builder.mass_validation import NothingToAccelerateError, fill_point_masses, find_descendants
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
@@ -36,7 +36,7 @@ def check_mass_matrix(
         body_joint = np.zeros(len(body_weld), dtype=np.int64)
         body_joint[source.joint_child] = np.arange(len(source.joint_child))
         root = body_weld[source.joint_child[joint]]
-        if not fill_point_masses(source, root, find_carried(source, body_joint, body_weld)):
+        if not fill_point_masses(source, root, find_descendants(source, body_joint, body_weld)):
             builder = source.builder
             raise NothingToAccelerateError(
                 f"{builder.joint_name(joint)}: the mass matrix is singular in the initial pose (pivot "

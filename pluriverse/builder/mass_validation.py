@@ -59,7 +59,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
     # A kinematic body needs no mass: its motion is prescribed.
     moving &= source.body_flags[body_weld] != BodyFlags.KINEMATIC
     roots = np.unique(body_weld[moving])
-    carried = find_carried(source, body_joint, body_weld)
+    carried = find_descendants(source, body_joint, body_weld)
     mass = _sum_at(source.body_mass[carried[0]], carried[1], len(body_weld))
     massless = roots[~(mass[roots] > 0.0)]
     if len(massless):
@@ -89,7 +89,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
         )
 
 
-def find_carried(
+def find_descendants(
     source: Snapshot, body_joint: np.ndarray, body_weld: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs of a body and the root of bodies fixed together that carries it, as two arrays."""

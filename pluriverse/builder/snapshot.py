@@ -86,12 +86,12 @@ class Snapshot(JointColumns):
         Raises:
             ValueError: If a target was written under both names, with different values.
         """
-        written = self.joint_target_q != self._joint_target_q_seen
+        written = self.joint_target_q != self._joint_target_q_before
         place = np.arange(len(self.dof_joint)) - self.joint_qd_start[self.dof_joint]
         scalar = (np.diff(self.joint_q_start) == self.joint_dof_dim.sum(axis=1))[self.dof_joint]
         coord = np.where(scalar, self.joint_q_start[self.dof_joint] + place, -1)
         dofs = np.flatnonzero(scalar & written[coord]) if len(written) else np.zeros(0, dtype=np.int64)
-        given, seen = self.joint_target_pos[dofs], self._joint_target_q_seen[coord[dofs]]
+        given, seen = self.joint_target_pos[dofs], self._joint_target_q_before[coord[dofs]]
         clash = np.flatnonzero((given != seen) & (given != self.joint_target_q[coord[dofs]]))
         if len(clash):
             dof = dofs[clash[0]]

@@ -60,7 +60,7 @@ class BuilderTables:
     joint_target_q = column()
     """Position targets, numbered like `joint_q` [m or rad]; entries of quaternions are not used, shape
     [coord]. Values written here are copied to `joint_target_pos` in `finalize`."""
-    _joint_target_q_seen = column(Entity.JOINT_COORD, np.float64)
+    _joint_target_q_before = column(Entity.JOINT_COORD, np.float64)
     """`joint_target_q` when the joint was added; entries that differ now were written to."""
 
     # degrees of freedom

@@ -62,9 +62,9 @@ def check_structure(source: Snapshot) -> None:
             f"{builder.body_name(body)}: body_flags is {source.body_flags[body]}, but it must be "
             f"BodyFlags.DYNAMIC ({int(BodyFlags.DYNAMIC)}) or KINEMATIC ({int(BodyFlags.KINEMATIC)})."
         )
-    hangs = (source.joint_parent >= 0) & (source.body_flags[source.joint_child] == BodyFlags.KINEMATIC)
-    if hangs.any():
-        check_kinematic_child(builder, int(np.argmax(hangs)))
+    is_attached = (source.joint_parent >= 0) & (source.body_flags[source.joint_child] == BodyFlags.KINEMATIC)
+    if is_attached.any():
+        check_kinematic_child(builder, int(np.argmax(is_attached)))
     if not source.joint_enabled.all():
         joint = int(np.argmin(source.joint_enabled))
         raise ValueError(

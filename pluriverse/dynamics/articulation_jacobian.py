@@ -24,7 +24,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
     real = wp.float64
     data_struct = workspace_struct(real)
     public_motion = public_motion_functions(real).public_motion
-    public_place = public_motion_functions(real).public_place
+    public_index = public_motion_functions(real).public_index
     last_dof = public_motion_functions(real).last_dof
     angular_part = spatial_functions(real).angular_part
     linear_part = spatial_functions(real).linear_part
@@ -37,8 +37,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         # model
         topology: Topology,
         joint_articulation: wp.array[int],  # [joint]
-        joint_place: wp.array[int],  # [joint] row / 6
-        dof_place: wp.array[int],  # [dof] column
+        joint_index: wp.array[int],  # [joint] row / 6
+        dof_index: wp.array[int],  # [dof] column
         mask: wp.array[bool],  # [articulation]; empty: all
         # workspace
         data: data_struct,
@@ -60,7 +60,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
             if mask.shape[0] > 0:
                 if not mask[articulation]:
                     continue
-            row = 6 * joint_place[joint]
+            row = 6 * joint_index[joint]
             com = data.node_com[joint_base + local_node]
             dof = last_dof(topology, first_node, local_node)
             while dof >= 0:
@@ -68,8 +68,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
                 if joint_articulation[joint_base + topology.node_joint[first_node + node]] == articulation:
                     joint_type = topology.node_type[first_node + node]
                     k = dof - topology.node_dof[first_node + node]
-                    public_dof = dof_base + topology.node_qd[first_node + node] + public_place(joint_type, k)
-                    column = dof_place[public_dof]
+                    public_dof = dof_base + topology.node_qd[first_node + node] + public_index(joint_type, k)
+                    column = dof_index[public_dof]
                     motion = public_motion(data, joint_type, joint_base + node, dof_base + dof, k)
                     angular = angular_part(motion)
                     linear = linear_part(motion) + wp.cross(angular, com)
@@ -122,8 +122,8 @@ def eval_jacobian(
             worlds,
             model.topology,
             model.structure.joint_articulation,
-            query.joint_place,
-            query.dof_place,
+            query.joint_index,
+            query.dof_index,
             chosen,
             query.workspace.data,
         ],

@@ -27,7 +27,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
     real = wp.float64
     data_struct = workspace_struct(real)
     public_motion = public_motion_functions(real).public_motion
-    public_place = public_motion_functions(real).public_place
+    public_index = public_motion_functions(real).public_index
     inertia_times_motion = spatial_functions(real).inertia_times_motion
 
     @wp.kernel(
@@ -39,7 +39,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         topology: Topology,
         joint_articulation: wp.array[int],  # [joint]
         joint_armature: wp.array[float],  # [dof] kg or kg m^2
-        dof_place: wp.array[int],  # [dof] row and column
+        dof_index: wp.array[int],  # [dof] row and column
         mask: wp.array[bool],  # [articulation]; empty: all
         # workspace
         data: data_struct,
@@ -63,8 +63,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
                     continue
             joint_type = topology.node_type[first_node + node]
             k = dof - topology.node_dof[first_node + node]
-            public_dof = dof_base + topology.node_qd[first_node + node] + public_place(joint_type, k)
-            row = dof_place[public_dof]
+            public_dof = dof_base + topology.node_qd[first_node + node] + public_index(joint_type, k)
+            row = dof_index[public_dof]
             motion = public_motion(data, joint_type, joint_base + node, dof_base + dof, k)
             wrench = inertia_times_motion(data.node_composite[joint_base + node], motion)
             other = dof
@@ -74,8 +74,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
                 if joint_articulation[other_joint] == articulation:
                     other_type = topology.node_type[first_node + other_node]
                     j = other - topology.node_dof[first_node + other_node]
-                    column = dof_place[
-                        dof_base + topology.node_qd[first_node + other_node] + public_place(other_type, j)
+                    column = dof_index[
+                        dof_base + topology.node_qd[first_node + other_node] + public_index(other_type, j)
                     ]
                     value = wp.dot(
                         wrench,
@@ -137,7 +137,7 @@ def eval_mass_matrix(
             model.topology,
             model.structure.joint_articulation,
             model.joint_armature,
-            query.dof_place,
+            query.dof_index,
             chosen,
             query.workspace.data,
         ],

@@ -26,9 +26,9 @@ class ArticulationQuery:
 
     workspace: Workspace
     """Scratch of the dynamics stages."""
-    joint_place: wp.array[int]
+    joint_index: wp.array[int]
     """Place of each joint among those of its articulation, shape [joint]."""
-    dof_place: wp.array[int]
+    dof_index: wp.array[int]
     """Place of each degree of freedom among those of its articulation, public order, shape [dof]."""
     link_count_max: int
     """Most links (joints) of an articulation."""
@@ -44,13 +44,13 @@ class ArticulationQuery:
     def __init__(self, model: Model) -> None:
         self.workspace = Workspace(model, wp.float64)
         articulation = model.joint_articulation.numpy()
-        joint_place = _places(articulation)
+        joint_index = _places(articulation)
         dof_counts = np.diff(model.joint_qd_start.numpy())
-        dof_place = _places(np.repeat(articulation, dof_counts))
-        self.joint_place = wp.array(joint_place, dtype=wp.int32, device=model.device)
-        self.dof_place = wp.array(dof_place, dtype=wp.int32, device=model.device)
-        self.link_count_max = int(joint_place.max(initial=-1)) + 1
-        self.dof_count_max = int(dof_place.max(initial=-1)) + 1
+        dof_index = _places(np.repeat(articulation, dof_counts))
+        self.joint_index = wp.array(joint_index, dtype=wp.int32, device=model.device)
+        self.dof_index = wp.array(dof_index, dtype=wp.int32, device=model.device)
+        self.link_count_max = int(joint_index.max(initial=-1)) + 1
+        self.dof_count_max = int(dof_index.max(initial=-1)) + 1
         self.every = wp.zeros(0, dtype=wp.bool, device=model.device)
         self.no_control = model.control()
         self.no_control.clear()

@@ -31,7 +31,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec6 = vec6_type(real)
     quat = quat_type(real)
     place_child = joint_functions(real).place_child
-    follow_axis = joint_functions(real).follow_axis
+    carry_axis = joint_functions(real).carry_axis
     attach_child = joint_functions(real).attach_child
     place_anchor = joint_functions(real).place_anchor
     spatial = spatial_functions(real).spatial
@@ -120,7 +120,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     frame = place_anchor(rotation, parent_frame)
                     linear_count = topology.node_linear_count[index]
                     for k in range(topology.node_dof_count[index]):
-                        frame, shift, motion = follow_axis(
+                        frame, shift, motion = carry_axis(
                             k < linear_count,
                             joint_axis[public_dof + k],
                             real(joint_q[coord + k]),

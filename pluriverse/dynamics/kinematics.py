@@ -38,7 +38,7 @@ D6 = wp.constant(int(JointType.D6))
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 
-    The members are the `wp.func`s `place_anchor`, `place_child`, `follow_axis` and `attach_child`.
+    The members are the `wp.func`s `place_anchor`, `place_child`, `carry_axis` and `attach_child`.
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
@@ -125,7 +125,7 @@ def joint_functions(real: Any) -> SimpleNamespace:
         return rotation, shift, axis, anchor
 
     @wp.func
-    def follow_axis(linear: bool, axis: wp.vec3, position: real, frame: quat, shift: vec3):
+    def carry_axis(linear: bool, axis: wp.vec3, position: real, frame: quat, shift: vec3):
         """Move a frame along or about one axis of a D6 joint.
 
         Args:
@@ -149,7 +149,7 @@ def joint_functions(real: Any) -> SimpleNamespace:
         return frame, shift, motion
 
     return SimpleNamespace(
-        place_anchor=place_anchor, place_child=place_child, follow_axis=follow_axis, attach_child=attach_child
+        place_anchor=place_anchor, place_child=place_child, carry_axis=carry_axis, attach_child=attach_child
     )
 
 
@@ -161,7 +161,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     quat = quat_type(real)
     data_struct = workspace_struct(real)
     place_child = joint_functions(real).place_child
-    follow_axis = joint_functions(real).follow_axis
+    carry_axis = joint_functions(real).carry_axis
     attach_child = joint_functions(real).attach_child
     place_anchor = joint_functions(real).place_anchor
     matrix_from_quat = rotation_functions(real).matrix_from_quat
@@ -240,7 +240,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 frame_quat = place_anchor(rotation_quat, parent_frame)
                 linear_count = topology.node_linear_count[index]
                 for k in range(topology.node_dof_count[index]):
-                    frame_quat, shift, motion_k = follow_axis(
+                    frame_quat, shift, motion_k = carry_axis(
                         k < linear_count,
                         joint_axis[public_dof + k],
                         real(joint_q[coord + k]),

@@ -88,7 +88,7 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
         joint_qd_start: wp.array[int],  # [joint + 1]
         articulation_start: wp.array[int],  # [articulation + 1]
         articulation_joint: wp.array[int],  # [joint]
-        dof_place: wp.array[int],  # [dof]
+        dof_index: wp.array[int],  # [dof]
         mask: wp.array[bool],  # [articulation] empty: all
         # the terms
         mass_matrix: wp.array3d[mass_real],  # [articulation, dof, dof]
@@ -108,7 +108,7 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
                 for entry in range(articulation_start[articulation], articulation_start[articulation + 1]):
                     other = articulation_joint[entry]
                     for column in range(joint_qd_start[other], joint_qd_start[other + 1]):
-                        mass = mass_matrix[articulation, dof_place[dof], dof_place[column]]
+                        mass = mass_matrix[articulation, dof_index[dof], dof_index[column]]
                         total += wp.float64(mass) * wp.float64(joint_qdd[column])
             joint_f[dof] = real(total)
 
@@ -230,7 +230,7 @@ def eval_inverse_dynamics_force(
             model.structure.joint_qd_start,
             model.structure.articulation_start,
             model.structure.articulation_joint,
-            query.dof_place,
+            query.dof_index,
             chosen,
             mass_matrix,
             joint_qdd,

@@ -17,7 +17,7 @@ from pluriverse.model import Topology
 def public_motion_functions(real: Any) -> SimpleNamespace:
     """Return the functions for scalars of type `real`.
 
-    The members are the `wp.func`s `public_motion`, `public_place` and `last_dof`.
+    The members are the `wp.func`s `public_motion`, `public_index` and `last_dof`.
     """
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
@@ -25,7 +25,7 @@ def public_motion_functions(real: Any) -> SimpleNamespace:
     spatial = spatial_functions(real).spatial
 
     @wp.func
-    def public_place(joint_type: int, k: int) -> int:
+    def public_index(joint_type: int, k: int) -> int:
         """Return the place in its joint of the public dof that stands for internal dof `k`."""
         place = k
         if joint_type == FREE:
@@ -57,4 +57,4 @@ def public_motion_functions(real: Any) -> SimpleNamespace:
             node = topology.node_parent[first_node + node]
         return -1
 
-    return SimpleNamespace(public_place=public_place, public_motion=public_motion, last_dof=last_dof)
+    return SimpleNamespace(public_index=public_index, public_motion=public_motion, last_dof=last_dof)

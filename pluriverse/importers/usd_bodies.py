@@ -470,5 +470,5 @@ def _set_velocities(
             consequence = "its joints start at their own state:*:physics:velocity"
             report.add("velocity of a body that is held", path, consequence)
             continue
-        turn = source.parent_turn(body.prim)  # velocities are given in the space of the transform
+        turn = source.parent_rotation(body.prim)  # velocities are given in the space of the transform
         joint.qd = [*(source.length * turn @ velocity[0]), *(np.pi / 180.0 * turn @ velocity[1])]

@@ -105,7 +105,7 @@ def _overridden(source: UsdSource, prim: Any, body: Any, part: MassProperties) -
     diagonal = authored(prim, "physics:diagonalInertia")
     if diagonal is not None and np.any(np.array(diagonal) != 0.0):  # 0: that of the colliders
         moments = np.array([source.number(prim, "physics:diagonalInertia", moment) for moment in diagonal])
-        turn = split_matrix(matrix)[0].matrix @ _principal_turn(source, prim)
+        turn = split_matrix(matrix)[0].matrix @ _principal_rotation(source, prim)
         inertia = turn @ np.diag(source.mass * source.length**2 * moments) @ turn.T
     return MassProperties(mass, com, inertia)
 
@@ -123,7 +123,7 @@ def _tensor(source: UsdSource, prim: Any, entries: list[float]) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _principal_turn(source: UsdSource, prim: Any) -> np.ndarray:
+def _principal_rotation(source: UsdSource, prim: Any) -> np.ndarray:
     axes = authored(prim, "physics:principalAxes")
     if axes is None:
         return np.eye(3)

@@ -148,7 +148,7 @@ class UsdSource:
         """Return the pose of a prim on the stage, without its scale."""
         return split_matrix(self.world_matrix(prim))[0]
 
-    def parent_turn(self, prim: Any) -> np.ndarray:
+    def parent_rotation(self, prim: Any) -> np.ndarray:
         """Return the rotation matrix of the space that the transform of a prim is given in."""
         if prim.GetParent().IsPseudoRoot():
             return np.eye(3)

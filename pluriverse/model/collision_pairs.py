@@ -47,7 +47,7 @@ def find_pairs(
     agree = groups_collide(groups[:, None], groups[None, :])
     weld, static = shapes.weld.astype(np.int32), shapes.static
     left_out = np.concatenate(
-        [_places_of_welds(shapes, joint_welds), _places_of_codes(shapes.code, filtered_codes)]
+        [_indices_of_welds(shapes, joint_welds), _indices_of_codes(shapes.code, filtered_codes)]
     )
     left_out.sort(axis=1)
     left_out = left_out[np.argsort(left_out[:, 0], kind="stable")]
@@ -81,7 +81,7 @@ def groups_collide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a != 0) & (b != 0) & np.where(a > 0, (b == a) | (b < 0), b != a)
 
 
-def _places_of_welds(shapes: CollisionShapes, joint_welds: np.ndarray) -> np.ndarray:
+def _indices_of_welds(shapes: CollisionShapes, joint_welds: np.ndarray) -> np.ndarray:
     """Return the places of shapes that a joint keeps apart, shape [pair, 2].
 
     Args:
@@ -100,7 +100,7 @@ def _places_of_welds(shapes: CollisionShapes, joint_welds: np.ndarray) -> np.nda
     return places.reshape(-1, 2)
 
 
-def _places_of_codes(codes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def _indices_of_codes(codes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Return where codes of pairs are, shape [pair, 2]; pairs of codes that are not there are left out."""
     if len(codes) == 0 or len(pairs) == 0:
         return np.zeros((0, 2), dtype=np.int64)

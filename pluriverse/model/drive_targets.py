@@ -23,7 +23,7 @@ def unify_target(
     # control, read and written
     joint_target_pos: wp.array[float],  # [dof] m, rad
     joint_target_q: wp.array[float],  # [coord] m, rad
-    joint_target_q_seen: wp.array[float],  # [coord] m, rad, `joint_target_q` after the last call
+    joint_target_q_before: wp.array[float],  # [coord] m, rad, `joint_target_q` after the last call
 ):
     """Make both names of the targets of one world agree."""
     world = worlds[wp.tid()]
@@ -38,12 +38,12 @@ def unify_target(
             coord = coord_base + topology.dof_coord[first_dof + local]
             dof = dof_base + topology.dof_public[first_dof + local]
             target = joint_target_q[coord]
-            if target == joint_target_q_seen[coord]:
+            if target == joint_target_q_before[coord]:
                 target = joint_target_pos[dof]
                 joint_target_q[coord] = target
             else:
                 joint_target_pos[dof] = target
-            joint_target_q_seen[coord] = target
+            joint_target_q_before[coord] = target
 
 
 @wp.func

@@ -144,7 +144,7 @@ class Randomizer:
         launch(count_episode, episode, [], [])
         for kernel, inputs, outputs in self._launches:
             launch(kernel, episode, inputs, outputs)
-        self._conclude(episode)
+        self._update_dependents(episode)
 
     def restart(self, seed: int | None = None) -> None:
         """Restart from the first draws, with a new seed if one is given.
@@ -165,7 +165,7 @@ class Randomizer:
         episode = self._episode(environments, "Randomizer.restore")
         for inputs, outputs in self._restores:
             launch(restore_property, episode, inputs, outputs)
-        self._conclude(episode)
+        self._update_dependents(episode)
 
     def _episode(self, environments: Any, what: str) -> Episode:
         choice = resolve_worlds(self._environments, environments, what=what)
@@ -187,7 +187,7 @@ class Randomizer:
             result[name] = term >= 0 if before is None else before | (term >= 0)
         return result
 
-    def _conclude(self, episode: Episode) -> None:
+    def _update_dependents(self, episode: Episode) -> None:
         """Update dependent values: the initial poses of bodies, and copies in a solver."""
         if not (self._moves_bodies or self._solver is not None):
             return

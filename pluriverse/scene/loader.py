@@ -326,7 +326,7 @@ def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
         with assembly.entry("post_build", index):
             operation.apply(assembly)
     assembly.raise_errors()
-    recording = _begin_recording(plan, builder)
+    recording = _start_recorded_control(plan, builder)
     for index, joint in enumerate(content.joints):
         with assembly.entry("joints", index):
             add_loop_joint(assembly, joint)
@@ -345,7 +345,7 @@ def _assemble(plan: KindPlan, features: list[str]) -> _Kind:
     return _Kind(plan, assembly, recording)
 
 
-def _begin_recording(plan: KindPlan, builder: Any) -> Recording | None:
+def _start_recorded_control(plan: KindPlan, builder: Any) -> Recording | None:
     """Start a world where its recorded control starts, and return the recording."""
     if plan.control is None:
         return None

@@ -59,9 +59,9 @@ class Layout:
         return self._array("entry_row", self._entry_rows)
 
     @property
-    def padded_place_array(self) -> wp.array[int]:
+    def padded_index_array(self) -> wp.array[int]:
         """Flat index of each entry in an array [row, count_max], on the device, shape [entry]."""
-        return self._array("padded_place", self.padded_places)
+        return self._array("padded_place", self.padded_indices)
 
     @property
     def in_order(self) -> wp.array[int]:
@@ -73,7 +73,7 @@ class Layout:
         """Shape [row, count_max] of padded entries."""
         return (len(self.start) - 1, self.count_max)
 
-    def padded_places(self) -> np.ndarray:
+    def padded_indices(self) -> np.ndarray:
         """Return the flat index of each entry in an array [row, count_max]."""
         rows = self._entry_rows()
         return np.arange(len(self.index)) + rows * self.count_max - self.start[rows]

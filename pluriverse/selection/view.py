@@ -108,7 +108,7 @@ class View:
         """Return which places of a padded array hold an entry, shape [row, most entries of a row]."""
         layout = self.layout(frequency)
         mask = np.zeros(layout.padded_shape, dtype=bool)
-        mask.flat[layout.padded_places()] = True
+        mask.flat[layout.padded_indices()] = True
         return wp.array(mask, dtype=wp.bool, device=self.device)
 
     def labels(self, frequency: Entity) -> list[str]:
@@ -189,7 +189,7 @@ class View:
         out = self._output(out, array, layout.padded_shape, "get_attribute_padded")
         out.fill_(fill)
         place_count = layout.padded_shape[0] * layout.padded_shape[1]
-        gather(layout.index_array, layout.padded_place_array, array, out, place_count)
+        gather(layout.index_array, layout.padded_index_array, array, out, place_count)
         return out
 
     def set_attribute(
@@ -240,7 +240,7 @@ class View:
         padded = own == layout.padded_shape and own != layout.shape
         scatter(
             layout.index_array,
-            layout.padded_place_array if padded else layout.in_order,
+            layout.padded_index_array if padded else layout.in_order,
             layout.entry_row_array,
             selected,
             device_values,

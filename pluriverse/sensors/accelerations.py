@@ -2,7 +2,7 @@
 
 Reads   joint_q, joint_qd, body_q, body_qd before and after a solver step; contact wrenches, body_f; the
         workspace of the kinematics and the bias stage at the state before
-Writes  body_acceleration, body_carried
+Writes  body_acceleration, body_transmitted
 
 The joints' accelerations are the changes of their velocities in the step, (v' - v) / dt. At the configuration
 before the step they give the accelerations of bodies, minus gravity, and by the Newton-Euler equations the
@@ -62,11 +62,15 @@ def _kernels() -> SimpleNamespace:
 
     @wp.func
     def turned_rate(
-        before: wp.vec3d, after: wp.vec3d, turn_before: wp.quatd, turn_after: wp.quatd, rate: wp.float64
+        before: wp.vec3d,
+        after: wp.vec3d,
+        rotation_before: wp.quatd,
+        rotation_after: wp.quatd,
+        rate: wp.float64,
     ) -> wp.vec3d:
         """Return the rate of change of an angular velocity whose components along moving axes are stepped."""
-        change = wp.quat_rotate_inv(turn_after, after) - wp.quat_rotate_inv(turn_before, before)
-        return wp.quat_rotate(turn_before, change * rate)
+        change = wp.quat_rotate_inv(rotation_after, after) - wp.quat_rotate_inv(rotation_before, before)
+        return wp.quat_rotate(rotation_before, change * rate)
 
     @wp.func
     def rotation_of(pose: wp.transform) -> wp.quatd:
@@ -99,7 +103,7 @@ def _kernels() -> SimpleNamespace:
         extra: wp.array[wp.spatial_vectord],  # [node] rad/s^2, m/s^2, what joint accelerations add
         # out
         body_acceleration: wp.array[wp.spatial_vector],  # [body] m/s^2 of the centre of mass, rad/s^2
-        body_carried: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
+        body_transmitted: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
     ):
         world = worlds[wp.tid()]
         if world < 0:
@@ -138,10 +142,10 @@ def _kernels() -> SimpleNamespace:
                 origin -= wp.cross(omega, wp.cross(omega, arm))
                 if steps_body_axes != 0:
                     turn = rotation_of(body_q[body])
-                    turn_after = rotation_of(body_q_after[body])
+                    rotation_after = rotation_of(body_q_after[body])
                     com = wp.vec3d(body_com[body])
-                    alpha = turned_rate(spin_before, spin_after, turn, turn_after, rate)
-                    origin_after = com_after - wp.cross(spin_after, wp.quat_rotate(turn_after, com))
+                    alpha = turned_rate(spin_before, spin_after, turn, rotation_after, rate)
+                    origin_after = com_after - wp.cross(spin_after, wp.quat_rotate(rotation_after, com))
                     origin_before = com_before - wp.cross(spin_before, wp.quat_rotate(turn, com))
                     origin = (origin_after - origin_before) * rate
                 if rate == wp.float64(0.0):
@@ -204,7 +208,7 @@ def _kernels() -> SimpleNamespace:
             body = body_base + topology.node_body[index]
             force = linear_part(wrench)
             torque = angular_part(wrench) - wp.cross(data.node_com[node], force)
-            body_carried[body] = wp.spatial_vector(wp.vec3(force), wp.vec3(torque))
+            body_transmitted[body] = wp.spatial_vector(wp.vec3(force), wp.vec3(torque))
 
     return SimpleNamespace(accelerate_world=accelerate_world)
 

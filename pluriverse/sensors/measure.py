@@ -334,7 +334,7 @@ def measure_sensor(
     if is_relative:
         reference = frame_pose(reference_body, table.reference_xform[sensor], after.body_q)
     reference_origin = wp.transform_get_translation(reference)
-    reference_turn = wp.transform_get_rotation(reference)
+    reference_rotation = wp.transform_get_rotation(reference)
     vector = wp.vec3()
 
     if kind == ACCELEROMETER or kind == FRAMELINACC:
@@ -367,7 +367,7 @@ def measure_sensor(
         )
     elif kind == CAMPROJECTION:
         # The reference is the camera, which looks along -z with y up.
-        local = wp.quat_rotate_inv(reference_turn, origin - reference_origin)
+        local = wp.quat_rotate_inv(reference_rotation, origin - reference_origin)
         lens = table.parameter[sensor]  # focal length and centre, in pixels
         depth = -local[2]
         if wp.abs(depth) < 1.0e-15:
@@ -428,15 +428,15 @@ def measure_sensor(
         )
         vector = wp.quat_rotate_inv(wp.transform_get_rotation(table.xform[sensor]), vector)
     elif kind == FRAMEPOS:
-        vector = wp.quat_rotate_inv(reference_turn, origin - reference_origin)
+        vector = wp.quat_rotate_inv(reference_rotation, origin - reference_origin)
     elif kind == FRAMEQUAT:
-        q = wp.normalize(wp.quat_inverse(reference_turn) * turn)
+        q = wp.normalize(wp.quat_inverse(reference_rotation) * turn)
         value = wp.vec4(q[3], q[0], q[1], q[2])
         is_bounded = False
     elif kind >= FRAMEXAXIS and kind <= FRAMEZAXIS:
         axis = wp.vec3()
         axis[kind - FRAMEXAXIS] = 1.0
-        vector = wp.quat_rotate_inv(reference_turn, wp.quat_rotate(turn, axis))
+        vector = wp.quat_rotate_inv(reference_rotation, wp.quat_rotate(turn, axis))
         is_bounded = False
     elif kind == FRAMELINVEL or kind == FRAMEANGVEL:
         own = frame_velocity(body, origin, after, model.body_com)
@@ -450,7 +450,7 @@ def measure_sensor(
             else:
                 vector -= wp.spatial_top(seen)
                 vector -= wp.cross(wp.spatial_bottom(seen), origin - reference_origin)
-            vector = wp.quat_rotate_inv(reference_turn, vector)
+            vector = wp.quat_rotate_inv(reference_rotation, vector)
     elif kind == INSIDESITE:
         inside = is_inside(
             table.zone_type[sensor],

@@ -112,17 +112,17 @@ def measure_gap(
         if kind0 == kind1:
             return gap
         plane = wp.where(kind0 == GeoType.PLANE, 0, 1)
-        plane_turn = wp.where(plane == 0, turn0, turn1)
+        plane_rotation = wp.where(plane == 0, turn0, turn1)
         plane_origin = wp.where(plane == 0, origin0, origin1)
         other = wp.where(plane == 0, shape1, shape0)
-        other_turn = wp.where(plane == 0, turn1, turn0)
+        other_rotation = wp.where(plane == 0, turn1, turn0)
         other_origin = wp.where(plane == 0, origin1, origin0)
-        up = wp.quat_rotate(plane_turn, wp.vec3(0.0, 0.0, 1.0))
-        down = wp.quat_rotate_inv(other_turn, -up)
+        up = wp.quat_rotate(plane_rotation, wp.vec3(0.0, 0.0, 1.0))
+        down = wp.quat_rotate_inv(other_rotation, -up)
         kind = kind_of(shapes, other)
         size = shapes.scale[other]
         core = to_single(support_point(kind, size, hulls, hull_of_shape(shapes, other), to_double(down)))
-        lowest = other_origin + wp.quat_rotate(other_turn, core) - core_radius(kind, size) * up
+        lowest = other_origin + wp.quat_rotate(other_rotation, core) - core_radius(kind, size) * up
         height = wp.dot(up, lowest - plane_origin)
         gap.distance = height
         gap.point0 = lowest - height * up

@@ -61,7 +61,7 @@ def add_contact_forces(
                 continue
             row = table.body_row[body]
             if row >= 0:
-                place = table.body_place[body]
+                place = table.body_index[body]
                 forces[row, place] = forces[row, place] + push
 
 

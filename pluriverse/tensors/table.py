@@ -30,11 +30,11 @@ class RobotTable:
     base_joint: wp.array[int]  # [row] root joint
     foot_start: wp.array[int]  # [row + 1]
     foot_body: wp.array[int]  # [entry] body of the model
-    foot_place: wp.array[int]  # [entry] place of the body in its row
+    foot_index: wp.array[int]  # [entry] place of the body in its row
     foot_shape_start: wp.array[int]  # [foot entry + 1]
     foot_shape: wp.array[int]  # [entry] shapes of the foot that collide
     body_row: wp.array[int]  # [body of the model] row, or -1
-    body_place: wp.array[int]  # [body of the model] place in that row
+    body_index: wp.array[int]  # [body of the model] place in that row
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,9 @@ class RobotLayout:
         model = self.model
         table = RobotTable()
         body_row = np.full(model.body_count, -1)
-        body_place = np.full(model.body_count, -1)
+        body_index = np.full(model.body_count, -1)
         body_row[self.bodies.values] = self.bodies.rows
-        body_place[self.bodies.values] = self.bodies.places
+        body_index[self.bodies.values] = self.bodies.places
         arrays = {
             "world_row": np.searchsorted(self.world, np.arange(model.world_count + 1)),
             "dof_start": self.dofs.start,
@@ -196,11 +196,11 @@ class RobotLayout:
             "base_joint": self.base_joint,
             "foot_start": self.feet.start,
             "foot_body": self.feet.values,
-            "foot_place": body_place[self.feet.values],
+            "foot_index": body_index[self.feet.values],
             "foot_shape_start": self._foot_shapes.start,
             "foot_shape": self._foot_shapes.values,
             "body_row": body_row,
-            "body_place": body_place,
+            "body_index": body_index,
         }
         for name, values in arrays.items():
             setattr(table, name, wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device))

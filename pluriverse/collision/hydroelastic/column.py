@@ -34,14 +34,14 @@ class Column:
     """Gradient of the level of the first shape."""
     gradient1: wp.vec3
     """Gradient of the level of the second shape."""
-    is_odd: bool
+    is_invalid: bool
     """Whether the column goes through the overlap and yet does not meet the surface: that is no graph."""
-    is_beside: bool
+    misses_shape: bool
     """Whether the column passes beside the surface, so that only `overlap` and `slope` mean something."""
 
 
 @wp.func
-def beside_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: float, weight1: float) -> Column:
+def missed_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: float, weight1: float) -> Column:
     """Return how far a column passes beside the patch, as an overlap that is negative.
 
     Beside the overlap of the shapes that is the largest value on the column of the lesser depth. Inside of it
@@ -50,7 +50,7 @@ def beside_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: floa
     low = -3.0 * pair.extent
     high = 3.0 * pair.extent
     column = Column()
-    column.is_beside = True
+    column.misses_shape = True
     column.across = pair.normal
     first = wp.vec4()
     second = wp.vec4()
@@ -74,7 +74,7 @@ def beside_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: floa
     if column.overlap > 0.0:
         error = weight0 * first[3] - weight1 * second[3]
         column.overlap = -wp.abs(error)
-        column.is_odd = True
+        column.is_invalid = True
         gradient = wp.sign(error) * (weight0 * direction_of(first) - weight1 * direction_of(second))
     else:
         # Of the two gradients that part which does not change along the column.
@@ -93,7 +93,7 @@ def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: flo
     """Return where a column meets the surface on which the pressures are equal.
 
     Outside the overlap the surface goes on with negative pressure, as long as the column leads out of the
-    first shape and into the second there; else see `beside_column`.
+    first shape and into the second there; else see `missed_column`.
     """
     total = pair.compliance0 + pair.compliance1
     weight0 = pair.compliance1 / total
@@ -137,7 +137,7 @@ def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: flo
     leads = wp.dot(column.gradient0, pair.normal) >= 0.0 and wp.dot(column.gradient1, pair.normal) <= 0.0
     # On a half space the surface is its plane, wherever the column comes from.
     if not is_met or (column.overlap <= 0.0 and not leads and pair.type0 != PLANE):
-        return beside_column(pair, hulls, base, weight0, weight1)
+        return missed_column(pair, hulls, base, weight0, weight1)
     both = column.gradient0 + column.gradient1
     rise = wp.dot(across, pair.normal)
     # The height changes so that both pressures stay equal.

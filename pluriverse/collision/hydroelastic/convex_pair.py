@@ -140,7 +140,7 @@ def make_patch_pair(model: ShapeModel, pressures: PressureModel, shapes: ShapePa
 
 
 @wp.func
-def is_swallowed(pair: PatchPair, total: float, weight: wp.array[wp.vec2]) -> bool:
+def is_contained(pair: PatchPair, total: float, weight: wp.array[wp.vec2]) -> bool:
     """Return whether a compliant shape meets nothing of the surface of a rigid one, maybe being inside."""
     gross = float(0.0)
     for sector in range(int(SECTOR_COUNT)):
@@ -252,7 +252,7 @@ def collide_hydroelastic(
     moment = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
     weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
     total = find_patch(pair, hulls, force, moment, weight)
-    if is_swallowed(pair, total, weight):
+    if is_contained(pair, total, weight):
         both = levels_of(pair, hulls, wp.vec3(0.0, 0.0, 0.0))
         if both.first[3] < 0.0:
             total = push_out(pair, both.first, force, moment, weight)

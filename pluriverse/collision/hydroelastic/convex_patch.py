@@ -151,7 +151,7 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
         place = center + fraction * way
         column = find_column(pair, hulls, place[0], place[1], height)
         height = column.height
-        beside = wp.where(column.is_beside, 1.0, 0.0)
+        beside = wp.where(column.misses_shape, 1.0, 0.0)
         slope = wp.dot(column.slope, way)
         if wp.abs(column.overlap) <= RIM_TOLERANCE * middle.overlap:
             break
@@ -201,7 +201,7 @@ def find_center(
             is_inside = True
             result.middle = column
             break
-        if column.is_odd:
+        if column.is_invalid:
             odd[0] = odd[0] + 1
         height = column.height
         offset = column.overlap - column.slope[0] * center[0] - column.slope[1] * center[1]
@@ -251,7 +251,7 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], o
         if rim[0] < CORNER_FRACTION:
             place = inside + rim[0] * (corner - inside)
             column = find_column(pair, hulls, place[0], place[1], rim[2])
-            if column.is_odd:
+            if column.is_invalid:
                 odd[0] = odd[0] + 1
             # The pressure ends at this point, give or take a little that must not be cut off.
             offset = wp.abs(column.overlap) - wp.dot(column.slope, place)

@@ -12,7 +12,7 @@ from pluriverse.collision.contact_output import ContactOutput
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic.convex_pair import (
     PressureModel,
-    is_swallowed,
+    is_contained,
     make_patch_pair,
     push_out,
     store_patch,
@@ -64,7 +64,7 @@ def collide_hydroelastic_mesh(
     moment = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
     weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
     total = find_mesh_patch(patch, force, moment, weight)
-    if is_swallowed(pair, total, weight):
+    if is_contained(pair, total, weight):
         both = levels_at(patch, wp.vec3(0.0, 0.0, 0.0))
         if both.first[3] < 0.0 and both.second[3] < 0.0:
             total = push_out(pair, both.first, force, moment, weight)

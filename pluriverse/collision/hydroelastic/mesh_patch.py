@@ -77,7 +77,7 @@ def cell_counts(extent: wp.vec3, cells: int, is_plane: bool) -> wp.vec3i:
 
 
 @wp.func
-def cell_place(low: wp.vec3, cell: wp.vec3, count: wp.vec3i, index: int) -> wp.vec3:
+def cell_index(low: wp.vec3, cell: wp.vec3, count: wp.vec3i, index: int) -> wp.vec3:
     """Return the middle of a cell [m]."""
     i = index % count[0]
     j = (index // count[0]) % count[1]
@@ -123,7 +123,7 @@ def shrink_box(shapes: MeshPatchPair) -> PatchBox:
             upper = 1.0 * box.low
             is_empty = bool(True)
             for index in range(count[0] * count[1] * count[2]):
-                place = cell_place(box.low, cell, count, index)
+                place = cell_index(box.low, cell, count, index)
                 if may_hold(shapes, place, reach):
                     lower = wp.min(lower, place - 0.5 * cell)
                     upper = wp.max(upper, place + 0.5 * cell)
@@ -200,7 +200,7 @@ def integrate_box(
     reach = STEEPER * (0.5 * wp.length(block_cell) + 1.8 * wp.max(cell[0], cell[1]))
     result = PatchSum()
     for block in range(blocks[0] * blocks[1] * blocks[2]):
-        if may_hold(shapes, cell_place(low, block_cell, blocks, block), reach):
+        if may_hold(shapes, cell_index(low, block_cell, blocks, block), reach):
             first_cell = wp.vec3i(
                 BLOCK_CELLS * (block % blocks[0]),
                 BLOCK_CELLS * ((block // blocks[0]) % blocks[1]),
@@ -215,7 +215,7 @@ def integrate_box(
                 cell, wp.vec3(float(first_cell[0]), float(first_cell[1]), float(first_cell[2]))
             )
             for index in range(size[0] * size[1] * size[2]):
-                point = cell_place(corner, cell, size, index)
+                point = cell_index(corner, cell, size, index)
                 area = float(0.0)
                 for step in range(int(2)):
                     # First the cell, then the point of the patch that is closest to it.

@@ -235,7 +235,7 @@ def depth_behind_walls(data: HeightFieldData, field: int, pair: TrianglePair, po
 
 
 @wp.func
-def is_way_out(
+def is_exit_direction(
     data: HeightFieldData, field: int, pair: TrianglePair, point: wp.vec3, distance: float
 ) -> bool:
     """Return whether a point below a triangle is not closer to the surface straight up, or to a side wall."""
@@ -244,7 +244,7 @@ def is_way_out(
     return -distance <= below * (1.0 + DEPTH_ROUNDING) + 1.0e-5 * pair.extent
 
 
-collide_triangle = make_triangle_collider(HeightFieldData, is_free_edge, is_free_corner, is_way_out)
+collide_triangle = make_triangle_collider(HeightFieldData, is_free_edge, is_free_corner, is_exit_direction)
 
 
 @wp.func

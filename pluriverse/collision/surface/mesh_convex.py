@@ -87,7 +87,9 @@ def unscaled(point: wp.vec3, scale: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def is_way_out(data: MeshData, surface: int, pair: TrianglePair, point: wp.vec3, distance: float) -> bool:
+def is_exit_direction(
+    data: MeshData, surface: int, pair: TrianglePair, point: wp.vec3, distance: float
+) -> bool:
     """Return whether no part of the surface is closer to a point than the depth found.
 
     Where the scale differs between axes, the closest point is sought in the proportions of the stored mesh.
@@ -103,7 +105,7 @@ def is_way_out(data: MeshData, surface: int, pair: TrianglePair, point: wp.vec3,
     return result
 
 
-collide_triangle = make_triangle_collider(MeshData, is_free_edge, is_free_corner, is_way_out)
+collide_triangle = make_triangle_collider(MeshData, is_free_edge, is_free_corner, is_exit_direction)
 
 
 @wp.func

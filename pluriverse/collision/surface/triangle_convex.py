@@ -186,7 +186,9 @@ def find_triangle_feature(pair: TrianglePair, point: wp.vec3) -> int:
     return feature
 
 
-def make_triangle_collider(surface_type: Any, is_free_edge: Any, is_free_corner: Any, is_way_out: Any) -> Any:
+def make_triangle_collider(
+    surface_type: Any, is_free_edge: Any, is_free_corner: Any, is_exit_direction: Any
+) -> Any:
     """Return the Warp function that adds the contacts of one triangle with a convex shape.
 
     Args:
@@ -194,7 +196,7 @@ def make_triangle_collider(surface_type: Any, is_free_edge: Any, is_free_corner:
         is_free_edge: Function `(data, surface, triangle, edge, pair, normal, point, slope)` that tells
             whether no triangle at an edge lies farther out along a normal than a point of the edge.
         is_free_corner: The same for a corner of a triangle.
-        is_way_out: Function `(data, surface, pair, point, distance)` that tells whether no part of the
+        is_exit_direction: Function `(data, surface, pair, point, distance)` that tells whether no part of the
             surface is closer to a point below it than the one at `distance`.
     """
 
@@ -262,14 +264,14 @@ def make_triangle_collider(surface_type: Any, is_free_edge: Any, is_free_corner:
                 height = wp.dot(normal, point - pair.a)
                 rise = height - distance - missed
                 if height <= pair.reach and rise <= PATCH_SLOPE * wp.length(point - lowest):
-                    if height >= -pair.shallow or is_way_out(data, surface, pair, point, height):
+                    if height >= -pair.shallow or is_exit_direction(data, surface, pair, point, height):
                         count = add_candidate(normals, slots, count, point, normal, height)
                     else:
                         is_doubtful = True
                     has_lowest = has_lowest or rise <= 0.0
         is_over = is_over_triangle(pair, normal, lowest, OVER * pair.extent)
         if is_over and not has_lowest:
-            if distance >= -pair.shallow or is_way_out(data, surface, pair, lowest, distance):
+            if distance >= -pair.shallow or is_exit_direction(data, surface, pair, lowest, distance):
                 count = add_candidate(normals, slots, count, lowest, normal, distance)
             else:
                 is_doubtful = True

@@ -76,7 +76,7 @@ class Engine(abc.ABC):
     """Whether a step only launches kernels, so that it can be recorded into a graph."""
     graph_version = 0
     """Number that changes whenever earlier recorded steps are out of date."""
-    on_renewal: Callable[[], None] | None = None
+    on_rebuild: Callable[[], None] | None = None
     """Called after fields on the device were rebuilt from those of the groups, without the tracked values."""
 
     def __init__(

@@ -68,7 +68,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return vec3(real(0.5) * k * (lack * lack + excess * excess), k * (lack - excess), curvature)
 
     @wp.func(inline=True)
-    def is_slack(sap: SapData, index: int) -> bool:
+    def is_inactive(sap: SapData, index: int) -> bool:
         """Return whether a term has no stiffness at `sap.equality_velocity`."""
         if sap.equality[index].kind == DISTANCE:
             return span_objective(sap, index, sap.equality_velocity[index][0])[2] == real(0.0)
@@ -236,6 +236,6 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         advance_equalities=advance_equalities,
         add_equality_stiffness=add_equality_stiffness,
         add_dof_stiffness=add_dof_stiffness,
-        is_slack=is_slack,
+        is_inactive=is_inactive,
         point_stiffness=point_stiffness,
     )

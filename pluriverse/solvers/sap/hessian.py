@@ -53,7 +53,7 @@ def hessian_functions(
 
     held = equality_functions(real, linear)
     add_equality_stiffness, add_dof_stiffness = held.add_equality_stiffness, held.add_dof_stiffness
-    is_slack, point_stiffness = held.is_slack, held.point_stiffness
+    is_inactive, point_stiffness = held.is_inactive, held.point_stiffness
 
     @wp.func(inline=True)
     def is_ancestor(topology: Topology, first: int, upper: int, lower: int) -> int:
@@ -123,7 +123,7 @@ def hessian_functions(
             for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
                 a = sap.equality[index].dof1
                 b = sap.equality[index].dof2
-                if a >= 0 and b >= 0 and not is_slack(sap, index):
+                if a >= 0 and b >= 0 and not is_inactive(sap, index):
                     coupled_count += couple_trees(topology, sap, world, a, b)
         if coupled_count > 0:
             used = order_blocks(
@@ -344,7 +344,7 @@ def hessian_functions(
                                 sap.equality[index].dof2,
                                 entry,
                             )
-                    elif not is_slack(sap, index):
+                    elif not is_inactive(sap, index):
                         acts = EQUALITY
                         dof_a = sap.equality[index].dof1
                         dof_b = sap.equality[index].dof2

@@ -69,7 +69,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         enable_backward=False,
         module=kernel_module("pluriverse.solvers.sap.step_status", real, linear),
     )
-    def conclude_step(
+    def finalize_step(
         worlds: wp.array[int],
         topology: Topology,
         coord_count: wp.array[int],  # [template]
@@ -160,7 +160,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         arrays.contact_count[world] = wp.min(count, contact_capacity)
         arrays.truncated_contact_count[world] = wp.max(truncated, 0)
 
-    return SimpleNamespace(conclude_step=conclude_step)
+    return SimpleNamespace(finalize_step=finalize_step)
 
 
 def finalize_steps(
@@ -200,7 +200,7 @@ def finalize_steps(
     arrays.rested_deep = solver.rested_deep
     arrays.deep_shape0, arrays.deep_shape1 = solver.deep_shape0, solver.deep_shape1
     launch_kernel(
-        _kernels(sap.real, sap.linear).conclude_step,
+        _kernels(sap.real, sap.linear).finalize_step,
         dim=worlds.size,
         inputs=[worlds, model.topology, coord_count, sap.data, arrays, contact_capacity, depth_limit, dt],
         device=model.device,

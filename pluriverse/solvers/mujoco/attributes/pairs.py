@@ -82,7 +82,7 @@ def authored_pairs(rows: ModelRows, group: Any) -> tuple[np.ndarray, list[int]]:
         local_index(rows, "shape", group.worlds[:1], values_of(rows, name, own[:1]))[0]
         for name in ("pair_geom1", "pair_geom2")
     ]
-    made = places_of_pairs(group.model)
+    made = indices_of_pairs(group.model)
     return own, [made[frozenset((code[int(a)], code[int(b)]))] for a, b in zip(*ends, strict=True)]
 
 
@@ -93,7 +93,7 @@ def mix_condim(condim: np.ndarray, priority: np.ndarray, first: int, second: int
     return int(max(condim[first], condim[second]))
 
 
-def places_of_pairs(model: Any) -> dict[frozenset[int], int]:
+def indices_of_pairs(model: Any) -> dict[frozenset[int], int]:
     """Return the index of the pair of two geoms in MuJoCo, which sorts pairs by their geoms."""
     ends = zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True)
     return {frozenset(pair): place for place, pair in enumerate(ends)}

@@ -69,7 +69,7 @@ class Tendons:
             local_index(rows, "shape", worlds, values_of(rows, "tendon_wrap_sidesite", wraps)),
             pulley,
             values_of(rows, "tendon_springlength", table),
-            *(_place_in(table, values_of(rows, f"tendon_equality_tendon{end}", equality)) for end in (1, 2)),
+            *(_index_in(table, values_of(rows, f"tendon_equality_tendon{end}", equality)) for end in (1, 2)),
         )
 
     def write(self, writer: Any) -> None:
@@ -293,7 +293,7 @@ def _band(length: np.ndarray) -> np.ndarray:
     return result
 
 
-def _place_in(table: np.ndarray, rows_named: np.ndarray) -> np.ndarray:
+def _index_in(table: np.ndarray, rows_named: np.ndarray) -> np.ndarray:
     """Return the index of rows in the table of their world, `NO_ENTRY` for none."""
     if rows_named.ndim != 2 or rows_named.shape[1] == 0:
         return np.zeros((len(table), 0), dtype=np.int64)

@@ -165,11 +165,11 @@ def _kernels(real: Any) -> SimpleNamespace:
                 coord = topology.world_coord[world] + maps.joint_coord[index]
                 dof = topology.world_dof[world] + maps.joint_dof[index]
                 frame_p, frame_c = model.joint_X_p[joint], model.joint_X_c[joint]
-                parent_turn = widen_rotation(wp.transform_get_rotation(body_q[parent]))
+                parent_rotation = widen_rotation(wp.transform_get_rotation(body_q[parent]))
                 parent_place = widen_vec3(wp.transform_get_translation(body_q[parent]))
-                turn = parent_turn * widen_rotation(wp.transform_get_rotation(frame_p))
+                turn = parent_rotation * widen_rotation(wp.transform_get_rotation(frame_p))
                 origin = parent_place + wp.quat_rotate(
-                    parent_turn, widen_vec3(wp.transform_get_translation(frame_p))
+                    parent_rotation, widen_vec3(wp.transform_get_translation(frame_p))
                 )
                 rotation = row_rotation(rows.qpos, qpos + 3)
                 place = row_vec3(rows.qpos, qpos)
@@ -181,7 +181,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                 arm = wp.quat_rotate(rotation, widen_vec3(model.body_com[body]))
                 omega = wp.quat_rotate(rotation, row_vec3(rows.qvel, qvel + 3))
                 velocity = row_vec3(rows.qvel, qvel) + wp.cross(omega, arm)
-                parent_center = parent_place + wp.quat_rotate(parent_turn, widen_vec3(model.body_com[parent]))
+                parent_center = parent_place + wp.quat_rotate(
+                    parent_rotation, widen_vec3(model.body_com[parent])
+                )
                 parent_omega = widen_vec3(wp.spatial_bottom(body_qd[parent]))
                 carried = widen_vec3(wp.spatial_top(body_qd[parent])) + wp.cross(
                     parent_omega, place + arm - parent_center

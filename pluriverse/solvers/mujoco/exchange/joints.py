@@ -194,13 +194,13 @@ def _kernels(real: Any) -> SimpleNamespace:
                 same = known and same_vec3(inputs.joint_q, coord, p)
                 same = same and same_rotation(inputs.joint_q, coord + 3, q)
                 if take and not same:
-                    turn_p = widen_rotation(wp.transform_get_rotation(frame_p))
-                    rotation = turn_p * read_rotation(inputs.joint_q, coord + 3)
+                    rotation_p = widen_rotation(wp.transform_get_rotation(frame_p))
+                    rotation = rotation_p * read_rotation(inputs.joint_q, coord + 3)
                     rotation = quat_normalize(
                         rotation * wp.quat_inverse(widen_rotation(wp.transform_get_rotation(frame_c)))
                     )
                     place = widen_vec3(wp.transform_get_translation(frame_p))
-                    place += wp.quat_rotate(turn_p, read_vec3(inputs.joint_q, coord))
+                    place += wp.quat_rotate(rotation_p, read_vec3(inputs.joint_q, coord))
                     place -= wp.quat_rotate(rotation, widen_vec3(wp.transform_get_translation(frame_c)))
                     set_row_vec3(rows.qpos, qpos, place)
                     set_row_rotation(rows.qpos, qpos + 3, rotation)

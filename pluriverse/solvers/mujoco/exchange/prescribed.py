@@ -131,15 +131,15 @@ def _whole_joints() -> SimpleNamespace:
     def move_free(targets: Targets, joint: int, body: int, coord: int, dof: int, dt: wp.float64):
         """Return position and rotation of a free joint at the end of the step."""
         outer, inner = targets.joint_X_p[joint], targets.joint_X_c[joint]
-        outer_turn = widen_rotation(wp.transform_get_rotation(outer))
-        inner_turn = widen_rotation(wp.transform_get_rotation(inner))
+        outer_rotation = widen_rotation(wp.transform_get_rotation(outer))
+        inner_rotation = widen_rotation(wp.transform_get_rotation(inner))
         # From the joint's point on the body to its centre of mass, to which the velocity refers.
         lever = widen_vec3(targets.body_com[body]) - widen_vec3(wp.transform_get_translation(inner))
         before = body_rotation(targets, joint, coord)
         after = quat_normalize(turned_by(dt * end_rates(targets, dof + 3)) * before)
         way = dt * end_rates(targets, dof) + wp.quat_rotate(before, lever) - wp.quat_rotate(after, lever)
-        position = read_vec3(targets.joint_q, coord) + wp.quat_rotate_inv(outer_turn, way)
-        return position, wp.quat_inverse(outer_turn) * after * inner_turn
+        position = read_vec3(targets.joint_q, coord) + wp.quat_rotate_inv(outer_rotation, way)
+        return position, wp.quat_inverse(outer_rotation) * after * inner_rotation
 
     return SimpleNamespace(
         has_target=has_target,

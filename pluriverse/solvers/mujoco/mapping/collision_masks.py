@@ -84,8 +84,8 @@ def _masks_of(
         partners = kept[table[colour, kept] == _YES]
         conaffinity[partners] |= 1 << bit
     named = np.setdiff1d(touching, kept)
-    lonely = np.isin(colours, named)
-    first, second = np.nonzero(np.triu((relation == _YES) & (lonely[:, None] | lonely[None, :]), 1))
+    uncoloured = np.isin(colours, named)
+    first, second = np.nonzero(np.triu((relation == _YES) & (uncoloured[:, None] | uncoloured[None, :]), 1))
     return CollisionMasks(
         contype=contype[colours],
         conaffinity=conaffinity[colours],

@@ -105,7 +105,7 @@ class FieldSync:
             return  # followed already
         self._names = wanted
         self._meshes += meshes
-        self._engine.on_renewal = None
+        self._engine.on_rebuild = None
         for index, group in enumerate(self._groups):
             self._prepare_group(rows, index, group, drawn)
         self._retired += self._syncs
@@ -114,7 +114,7 @@ class FieldSync:
             for index in range(len(self._groups))
         ]
         self.launch_all()
-        self._engine.on_renewal = self.launch_all
+        self._engine.on_rebuild = self.launch_all
 
     def sync_from_host(self) -> None:
         """Continue after the groups were updated on the host."""

@@ -221,9 +221,9 @@ def set_shortcuts(group: MujocoGroup) -> set[str]:
     """
     model = group.model
     body_pos, body_quat = group.value("body_ipos"), group.value("body_iquat")
-    none, body, inertia, body_turn, inertia_turn = range(5)  # mujoco.mjtSameFrame
+    none, body, inertia, body_rotation, inertia_rotation = range(5)  # mujoco.mjtSameFrame
     placed, turned = _is_zero(body_pos), _is_identity(body_quat)
-    result = {"body_sameframe": np.select([placed & turned, turned], [body, body_turn], none)}
+    result = {"body_sameframe": np.select([placed & turned, turned], [body, body_rotation], none)}
     if "body_ipos" in group.tracked:  # kernels move frames on the device, so none stays where it is
         result["body_sameframe"][:] = none
     result["body_sameframe"][:1] = model.body_sameframe[:1]
@@ -231,10 +231,10 @@ def set_shortcuts(group: MujocoGroup) -> set[str]:
         pos, quat = group.value(f"{kind}_pos"), group.value(f"{kind}_quat")
         frame_pos, frame_quat = body_pos[:, carrier], body_quat[:, carrier]
         placed, turned = _is_zero(pos), _is_identity(quat)
-        at_mass, along_axes = _is_zero(pos - frame_pos), _is_same_turn(quat, frame_quat)
+        at_mass, along_axes = _is_zero(pos - frame_pos), _is_same_rotation(quat, frame_quat)
         result[f"{kind}_sameframe"] = np.select(
             [placed & turned, turned, at_mass & along_axes, along_axes],
-            [body, body_turn, inertia, inertia_turn],
+            [body, body_rotation, inertia, inertia_rotation],
             none,
         )
         if group.tracked & {"body_ipos", f"{kind}_pos"}:
@@ -255,10 +255,10 @@ def _is_zero(vectors: np.ndarray) -> np.ndarray:
 
 def _is_identity(quats: np.ndarray) -> np.ndarray:
     """Return which quaternions wxyz, shape [row, entry, 4], are no rotation in all rows."""
-    return _is_same_turn(quats, np.array([1.0, 0.0, 0.0, 0.0]))
+    return _is_same_rotation(quats, np.array([1.0, 0.0, 0.0, 0.0]))
 
 
-def _is_same_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _is_same_rotation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return which quaternions, shape [row, entry, 4], are the same rotation in all rows."""
     same = (np.abs(a - b) < FRAME_ERROR).all(axis=2) | (np.abs(a + b) < FRAME_ERROR).all(axis=2)
     result: np.ndarray = same.all(axis=0)

@@ -60,7 +60,7 @@ class JointMaps:
     drive_control: wp.array[int]
     drive_dof: wp.array[int]
     drive_joint: wp.array[int]  # world-local
-    drive_place: wp.array[int]  # -1: not of a ball joint
+    drive_index: wp.array[int]  # -1: not of a ball joint
     actuator_count: int
     public_count: int  # joints of a world
     # limits, [row joint]
@@ -83,7 +83,7 @@ def make_joint_maps(plan: StructurePlan, drives: DrivePlan, actuator_count: int,
         "drive_control": drives.control,
         "drive_dof": drives.dof,
         "drive_joint": [plan.joints[joint].joint for joint in joints],
-        "drive_place": drives.place,
+        "drive_index": drives.place,
     }.items():
         setattr(maps, name, to_device(values, device))
     return maps
@@ -192,7 +192,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         for drive in range(maps.drive_dof.shape[0]):
             flat = topology.world_dof[world] + maps.drive_dof[drive]
             control = maps.drive_control[drive]
-            place = maps.drive_place[drive]
+            place = maps.drive_index[drive]
             ke = wp.float64(joint_target_ke[flat])
             kd = wp.float64(joint_target_kd[flat])
             if place >= 0:

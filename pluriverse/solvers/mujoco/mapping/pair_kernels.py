@@ -17,7 +17,7 @@ import warp as wp
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.attributes.namespace_rows import values_of
-from pluriverse.solvers.mujoco.attributes.pairs import authored_pairs, places_of_pairs
+from pluriverse.solvers.mujoco.attributes.pairs import authored_pairs, indices_of_pairs
 from pluriverse.solvers.mujoco.mapping.body_kernels import assign_inplace, to_device
 from pluriverse.solvers.mujoco.mapping.geoms import geom_attributes
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
@@ -62,7 +62,7 @@ def mix_pairs(rows: ModelRows, group: MujocoGroup) -> tuple[np.ndarray, np.ndarr
     chooses = np.full(int(model.npair), -1)
     share = np.full((group.world_count, int(model.npair)), 0.5)
     solimp = np.array(group.value("pair_solimp"))
-    named = {places_of_pairs(model)[frozenset(pair)] for pair in group.plan.masks.pairs}
+    named = {indices_of_pairs(model)[frozenset(pair)] for pair in group.plan.masks.pairs}
     for place in sorted(named - set(authored_pairs(rows, group)[1])):
         ends = int(model.pair_geom1[place]), int(model.pair_geom2[place])
         priority = int(attributes["priority"][ends[0]]) - int(attributes["priority"][ends[1]])

@@ -230,8 +230,8 @@ class WarpEngine(Engine):
         self._groups[index] = self._make_group(index)
         self._make_external_contacts()
         self.graph_version += 1
-        if self.on_renewal is not None:
-            self.on_renewal()
+        if self.on_rebuild is not None:
+            self.on_rebuild()
 
     def _fork(self, work: Any) -> None:
         """Run a task for all groups, on a GPU concurrently."""
