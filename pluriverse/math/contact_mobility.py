@@ -16,7 +16,7 @@ import warp as wp
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.precision import mat33_type, vec3_type
 
-COMPONENTS_MAX = 48
+COMPONENTS_MAX = 72
 """Most impulse components m that `contact_step` can take."""
 
 _MOBILITY = """
@@ -156,6 +156,89 @@ _STEP = """
     }
 """
 
+_BALANCE = """
+    const V* W = w.data + wbase;
+    const V* E = (const V*)(push.data + cbase);
+    const V* F = (const V*)(row.data + cbase);
+    const V* D = (const V*)(compliance.data + cbase);
+    const V* r = (const V*)(wanted.data + cbase);
+    const V* u0 = (const V*)(free.data + cbase);
+    V* p = (V*)(impulse.data + cbase);
+    V* u = (V*)(velocity.data + cbase);
+    V* S = work.data + workbase;  // F^T W E + D, row-major, with the right-hand side as last column
+    V* z = S + m * (m + 1);  // W e of a column
+    short column[LIMIT];
+    int n = 0;
+    for (int a = 0; a < m; ++a)
+        if (D[a] >= V(0)) column[n++] = a;
+    const int stride = n + 1;
+    for (int k = 0; k < n; ++k) {
+        const int c = column[k] / 3;
+        const V* e = E + 9 * c + column[k] % 3;
+        const V e0 = e[0], e1 = e[3], e2 = e[6];
+        const V* w0 = W + 3 * c * m;
+        const V* w1 = w0 + m;
+        const V* w2 = w1 + m;
+        for (int a = 0; a < m; ++a) z[a] = e0 * w0[a] + e1 * w1[a] + e2 * w2[a];
+        for (int i = 0; i < n; ++i) {
+            const int at = 3 * (column[i] / 3);
+            const V* f = F + 3 * at + column[i] % 3;
+            S[i * stride + k] = f[0] * z[at] + f[3] * z[at + 1] + f[6] * z[at + 2];
+        }
+        S[k * stride + k] += D[column[k]];
+        S[k * stride + n] = r[column[k]];
+    }
+    // Gaussian elimination with row pivots: friction makes the matrix unsymmetric.
+    for (int k = 0; k < n; ++k) {
+        int pivot = k;
+        V largest = V(0);
+        for (int i = k; i < n; ++i) {
+            const V s = S[i * stride + k];
+            const V size = s < V(0) ? -s : s;
+            if (size > largest) {
+                largest = size;
+                pivot = i;
+            }
+        }
+        if (!(largest > V(0))) return 0;
+        V* sk = S + k * stride;
+        if (pivot != k)
+            for (int j = k; j <= n; ++j) {
+                const V t = sk[j];
+                sk[j] = S[pivot * stride + j];
+                S[pivot * stride + j] = t;
+            }
+        const V inverse = V(1) / sk[k];
+        for (int i = k + 1; i < n; ++i) {
+            V* si = S + i * stride;
+            const V l = si[k] * inverse;
+            if (l == V(0)) continue;
+            for (int j = k + 1; j <= n; ++j) si[j] -= l * sk[j];
+        }
+    }
+    for (int a = 0; a < m; ++a) {
+        p[a] = V(0);
+        u[a] = u0[a];
+    }
+    for (int k = n - 1; k >= 0; --k) {
+        V* sk = S + k * stride;
+        V x = sk[n];
+        for (int j = k + 1; j < n; ++j) x -= sk[j] * S[j * stride + n];
+        x /= sk[k];
+        sk[n] = x;
+        const int at = 3 * (column[k] / 3);
+        const V* e = E + 3 * at + column[k] % 3;
+        for (int i = 0; i < 3; ++i) p[at + i] += e[3 * i] * x;
+    }
+    for (int b = 0; b < m; ++b) {
+        const V s = p[b];
+        if (s == V(0)) continue;
+        const V* wb = W + b * m;
+        for (int a = 0; a < m; ++a) u[a] += s * wb[a];
+    }
+    return 1;
+"""
+
 
 @functools.cache
 def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
@@ -170,6 +253,11 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
       answer to these: (1 + G W) dp = r, du = W dp, with the symmetric `stiffness` G of each contact and the
       `residual` r, answer minus impulse. `stiffness` is overwritten; `work` has 2 m^2 + m numbers. It is
       solved as (1 + F^T W F) z = -F^T W r, dp = r + F z with G = F F^T, which needs no pivots.
+    - `balance_contacts(w, wbase, m, push, row, compliance, wanted, free, cbase, work, workbase, impulse,
+      velocity)`: impulses p = E x of contacts with the unknowns x, where (F^T W E + D) x = r, and their
+      velocities u = u0 + W p. Each contact has up to three unknowns: the columns of `push` E and of `row` F,
+      and the entries of `compliance` D (negative: not an unknown) and of `wanted` r. `free` is u0. Returns 0
+      if the matrix is singular. `work` has m^2 + 2 m numbers.
     """
     vec3, mat33 = vec3_type(real), mat33_type(real)
     limit = f"constexpr int LIMIT = {COMPONENTS_MAX};"
@@ -223,6 +311,26 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         velocity_step: wp.array(dtype=vec3),
     ): ...
 
+    @wp.func_native(types + limit + _BALANCE)
+    def balance_contacts(
+        w: wp.array[real],
+        wbase: int,
+        m: int,
+        push: wp.array(dtype=mat33),
+        row: wp.array(dtype=mat33),
+        compliance: wp.array(dtype=vec3),
+        wanted: wp.array(dtype=vec3),
+        free: wp.array(dtype=vec3),
+        cbase: int,
+        work: wp.array[real],
+        workbase: int,
+        impulse: wp.array(dtype=vec3),
+        velocity: wp.array(dtype=vec3),
+    ) -> int: ...
+
     return SimpleNamespace(
-        contact_mobility=contact_mobility, spread_impulse=spread_impulse, contact_step=contact_step
+        contact_mobility=contact_mobility,
+        spread_impulse=spread_impulse,
+        contact_step=contact_step,
+        balance_contacts=balance_contacts,
     )

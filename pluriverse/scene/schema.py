@@ -71,7 +71,7 @@ class SolverOptions(SceneMapping):
     enforce_velocity_limit: bool | None = None
     approach_damping: bool | None = None
     recovery_limited: bool | None = None
-    dilation_corrected: bool | None = None
+    friction_law: str | None = None
     static_substep: bool | None = None
     static_substep_iterations: Count | None = None
     static_substep_line_search_iterations: Count | None = None

@@ -79,7 +79,12 @@ class Batch:
 
     def solve(self, preset: str, *, in_contact_space: bool = True, **options) -> SolverSAP:
         # The free motion of the reference has the gyroscopic forces at the start of the step.
-        options = {"line_search_variant": "exact_root", "position_integration": "midpoint"} | options
+        # Its friction is convex; `test_sap_coulomb_reference` has Coulomb's law.
+        options = {
+            "line_search_variant": "exact_root",
+            "position_integration": "midpoint",
+            "friction_law": "convex",
+        } | options
         solver = SolverSAP(self.model, contact_preset_variant=preset, **options)
         solver.prepare(self.contacts)
         if not in_contact_space:

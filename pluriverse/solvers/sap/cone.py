@@ -30,11 +30,14 @@ def cone_functions(real: Any) -> SimpleNamespace:
         return vec3(-velocity[0] / rt, -velocity[1] / rt, (bias - velocity[2]) / rn)
 
     @wp.func
-    def project(y: vec3, mu: real, rt: real, rn: real, soft: real) -> vec3:
+    def project(y: vec3, mu: real, bound: real, rt: real, rn: real, soft: real) -> vec3:
         """Return the impulse [N·s] for the unprojected y; `soft` [N·s] rounds the norm of its tangent."""
         if mu <= real(FRICTIONLESS):
             return vec3(real(0.0), real(0.0), wp.max(y[2], real(0.0)))
         y_r = wp.sqrt(y[0] * y[0] + y[1] * y[1] + soft * soft)
+        if bound >= real(0.0):
+            share = wp.min(mu * bound / y_r, real(1.0))
+            return vec3(share * y[0], share * y[1], wp.max(y[2], real(0.0)))
         if y_r <= mu * y[2]:
             return y  # stiction
         mu_hat = mu * rt / rn
@@ -45,12 +48,19 @@ def cone_functions(real: Any) -> SimpleNamespace:
         return vec3(real(0.0), real(0.0), real(0.0))
 
     @wp.func
-    def cost(gamma: vec3, rt: real, rn: real) -> real:
-        """Return 1/2 gamma^T R gamma [J]."""
-        return real(0.5) * (rt * (gamma[0] * gamma[0] + gamma[1] * gamma[1]) + rn * gamma[2] * gamma[2])
+    def cost(y: vec3, gamma: vec3, mu: real, bound: real, rt: real, rn: real, soft: real) -> real:
+        """Return the cost [J] for the unprojected y, with the impulse gamma."""
+        half = real(0.5)
+        tangential = gamma[0] * gamma[0] + gamma[1] * gamma[1]
+        if bound >= real(0.0) and mu > real(FRICTIONLESS):
+            limit = mu * bound
+            y_r = wp.sqrt(y[0] * y[0] + y[1] * y[1] + soft * soft)
+            if y_r > limit:
+                tangential = real(2.0) * limit * y_r - (limit * limit + soft * soft)
+        return half * (rt * tangential + rn * gamma[2] * gamma[2])
 
     @wp.func
-    def stiffness(y: vec3, mu: real, rt: real, rn: real, soft: real) -> mat33:
+    def stiffness(y: vec3, mu: real, bound: real, rt: real, rn: real, soft: real) -> mat33:
         """Return G = -d gamma / d v_c [kg] at the unprojected impulse y."""
         zero = real(0.0)
         if mu <= real(FRICTIONLESS):
@@ -59,6 +69,20 @@ def cone_functions(real: Any) -> SimpleNamespace:
                 g = real(1.0) / rn
             return mat33(zero, zero, zero, zero, zero, zero, zero, zero, g)
         y_r = wp.sqrt(y[0] * y[0] + y[1] * y[1] + soft * soft)
+        if bound >= zero:
+            g = zero
+            if y[2] > zero:
+                g = real(1.0) / rn
+            turning = real(1.0) / rt
+            if y_r > mu * bound:
+                turning = mu * bound / (rt * y_r)
+                tx = y[0] / y_r
+                ty = y[1] / y_r
+                txx = turning * (real(1.0) - tx * tx)
+                txy = -turning * tx * ty
+                tyy = turning * (real(1.0) - ty * ty)
+                return mat33(txx, txy, zero, txy, tyy, zero, zero, zero, g)
+            return mat33(turning, zero, zero, zero, turning, zero, zero, zero, g)
         if y_r <= mu * y[2]:
             g = real(1.0) / rt
             return mat33(g, zero, zero, zero, g, zero, zero, zero, real(1.0) / rn)
@@ -78,7 +102,7 @@ def cone_functions(real: Any) -> SimpleNamespace:
         return mat33(zero, zero, zero, zero, zero, zero, zero, zero, zero)
 
     @wp.func
-    def along(y: vec3, rate: vec3, mu: real, rt: real, rn: real, soft: real) -> vec3:
+    def along(y: vec3, rate: vec3, mu: real, bound: real, rt: real, rn: real, soft: real) -> vec3:
         """Return the cost, and its slope and curvature where v_c moves at `rate`, at the unprojected y.
 
         The slope is -gamma . rate, the curvature rate . G rate, without forming G.
@@ -94,6 +118,20 @@ def cone_functions(real: Any) -> SimpleNamespace:
         y_r = wp.sqrt(square + soft * soft)
         across = y[0] * rate[0] + y[1] * rate[1]
         rate2 = rate[0] * rate[0] + rate[1] * rate[1]
+        if bound >= zero:
+            value, slope, curvature = half * rt * square, -across, rate2 / rt
+            if y_r > mu * bound:
+                limit = mu * bound
+                share = limit / y_r
+                speed = across / y_r
+                value = rt * (limit * y_r - half * (limit * limit + soft * soft))
+                slope = -share * across
+                curvature = share / rt * (rate2 - speed * speed)
+            if y[2] > zero:
+                value += half * rn * y[2] * y[2]
+                slope -= y[2] * rate[2]
+                curvature += rate[2] * rate[2] / rn
+            return vec3(value, slope, curvature)
         if y_r <= mu * y[2]:
             return vec3(
                 half * (rt * square + rn * y[2] * y[2]),

@@ -44,25 +44,34 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
         return a / b
 
     @wp.func
-    def surface_root(y: vec3, z: vec3, mu: real, mu_moment: vec3, rt: real, ra: real, rn: real) -> real:
+    def surface_root(
+        y: vec3, z: vec3, mu: real, mu_moment: vec3, bound: real, rt: real, ra: real, rn: real
+    ) -> real:
         """Return nu >= 0 where the impulse lies on the cone; -1 where it is y, -2 where it is zero."""
         zero = real(0.0)
         mr, ms = mu_moment[0], mu_moment[2]
         inside = wp.length_sq(vec3(ratio(y[0], mu), ratio(y[1], mu), ratio(z[2], ms)))
         inside += ratio(z[0], mr) * ratio(z[0], mr) + ratio(z[1], mr) * ratio(z[1], mr)
-        if y[2] >= zero and inside <= y[2] * y[2]:
+        if bound >= zero:
+            if inside <= bound * bound:
+                return real(-1.0)
+            if bound == zero:
+                return real(-2.0)
+        elif y[2] >= zero and inside <= y[2] * y[2]:
             return real(-1.0)
         # Squares of mu_i R_i y_i by kind: slip, roll, spin.
         slip = mu * mu * rt * rt * (y[0] * y[0] + y[1] * y[1])
         roll = mr * mr * ra * ra * (z[0] * z[0] + z[1] * z[1])
         spin = ms * ms * ra * ra * z[2] * z[2]
-        bound = wp.sqrt(slip + roll + spin)
+        size = wp.sqrt(slip + roll + spin)
         load = -rn * y[2]
-        if bound <= load:
+        if bound < zero and size <= load:
             return real(-2.0)
         m_slip, m_roll, m_spin = mu * mu * rt, mr * mr * ra, ms * ms * ra
         largest = wp.max(m_slip, wp.max(m_roll, m_spin))
-        nu = wp.max((rn * bound + largest * load) / (bound - load), zero)
+        nu = wp.max(size / bound - largest, zero)
+        if bound < zero:
+            nu = wp.max((rn * size + largest * load) / (size - load), zero)
         for _iteration in range(ROOT_ITERATIONS):
             # With no friction of a kind, its share is zero, also where nu is.
             share_slip, share_roll, share_spin = zero, zero, zero
@@ -82,15 +91,17 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
             if spin > zero:
                 rate += share_spin / (m_spin + nu)
             p = wp.sqrt(p2)
-            residual = load / p - nu + rn
-            step = residual / (real(1.0) - load * rate / (p2 * p))
+            step = (p - bound) * p2 / (bound * rate)
+            if bound < zero:
+                residual = load / p - nu + rn
+                step = residual / (real(1.0) - load * rate / (p2 * p))
             nu = wp.max(nu + step, zero)
             if wp.abs(step) <= real(ROOT_TOLERANCE) * (nu + rn):
                 break
         return nu
 
     @wp.func
-    def impulse_at(nu: real, y: vec3, z: vec3, mu: real, mu_moment: vec3, rt: real, ra: real):
+    def impulse_at(nu: real, y: vec3, z: vec3, mu: real, mu_moment: vec3, bound: real, rt: real, ra: real):
         """Return the impulses [N·s] and [N·m·s] for the unprojected force y and moment z, and their nu."""
         gamma, tau = vec3(), vec3()
         if nu > real(-1.5):
@@ -114,22 +125,29 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
                 )
                 first, second = ratio(tau[0], mu_moment[0]), ratio(tau[1], mu_moment[0])
                 gamma[2] = wp.sqrt(square + first * first + second * second)
+        if bound >= real(0.0):
+            gamma[2] = wp.max(y[2], real(0.0))
         return gamma, tau
 
     @wp.func
-    def project(y: vec3, z: vec3, mu: real, mu_moment: vec3, rt: real, ra: real, rn: real):
+    def project(y: vec3, z: vec3, mu: real, mu_moment: vec3, bound: real, rt: real, ra: real, rn: real):
         """Return the impulses [N·s] and [N·m·s] for the unprojected force y and moment z."""
-        nu = surface_root(y, z, mu, mu_moment, rt, ra, rn)
-        gamma, tau = impulse_at(nu, y, z, mu, mu_moment, rt, ra)
+        nu = surface_root(y, z, mu, mu_moment, bound, rt, ra, rn)
+        gamma, tau = impulse_at(nu, y, z, mu, mu_moment, bound, rt, ra)
         return gamma, tau
 
     @wp.func
-    def moment_cost(tau: vec3, ra: real) -> real:
-        """Return the part of the moment in the cost 1/2 gamma^T R gamma [J]."""
-        return real(0.5) * ra * wp.dot(tau, tau)
+    def cost(y: vec3, z: vec3, gamma: vec3, tau: vec3, bound: real, rt: real, ra: real, rn: real) -> real:
+        """Return gamma^T R (y - gamma / 2) [J], the cost of whatever convex set y is projected on."""
+        half = real(0.5)
+        if bound < real(0.0):  # y - gamma is normal to the cone
+            slip = gamma[0] * gamma[0] + gamma[1] * gamma[1]
+            return half * (rt * slip + rn * gamma[2] * gamma[2]) + half * ra * wp.dot(tau, tau)
+        slip = gamma[0] * (y[0] - half * gamma[0]) + gamma[1] * (y[1] - half * gamma[1])
+        return rt * slip + rn * gamma[2] * (y[2] - half * gamma[2]) + ra * wp.dot(tau, z - half * tau)
 
     @wp.func
-    def stiffness(y: vec3, z: vec3, mu: real, mu_moment: vec3, rt: real, ra: real, rn: real):
+    def stiffness(y: vec3, z: vec3, mu: real, mu_moment: vec3, bound: real, rt: real, ra: real, rn: real):
         """Return the blocks force by velocity, force by spin and moment by spin of G = -d gamma / d v.
 
         Eliminating gamma_n = p(gamma), the tangential block is the inverse of diag(d) + c q q^T with
@@ -137,7 +155,7 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
         """
         zero, one = real(0.0), real(1.0)
         force, cross, moment = mat33(), mat33(), mat33()
-        nu = surface_root(y, z, mu, mu_moment, rt, ra, rn)
+        nu = surface_root(y, z, mu, mu_moment, bound, rt, ra, rn)
         if nu > real(-1.5):
             # 1 / d_i, zero without friction of that kind.
             di_slip, di_roll, di_spin = zero, zero, zero
@@ -155,8 +173,10 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
             moment[1, 1] = di_roll
             moment[2, 2] = di_spin
             if nu >= zero:
-                gamma, tau = impulse_at(nu, y, z, mu, mu_moment, rt, ra)
+                gamma, tau = impulse_at(nu, y, z, mu, mu_moment, bound, rt, ra)
                 p = gamma[2]
+                if bound >= zero:
+                    p = bound
                 q_force = vec3(ratio(ratio(gamma[0], mu), mu), ratio(ratio(gamma[1], mu), mu), zero) / p
                 q_moment = (
                     vec3(
@@ -171,16 +191,24 @@ def cone_moment_functions(real: Any) -> SimpleNamespace:
                 qb = wp.dot(q_force, b_force) + wp.dot(q_moment, b_moment)
                 c = rn - nu
                 s = one / (one + c * qb)
-                force = force - c * s * wp.outer(b_force, b_force)
-                force[0, 2] = b_force[0] * s
-                force[1, 2] = b_force[1] * s
-                force[2, 0] = force[0, 2]
-                force[2, 1] = force[1, 2]
-                force[2, 2] = qb * s
-                cross = -c * s * wp.outer(b_force, b_moment)
-                for k in range(3):
-                    cross[2, k] = b_moment[k] * s
-                moment = moment - c * s * wp.outer(b_moment, b_moment)
+                share = c * s
+                if bound >= zero:
+                    share = one / qb  # c is infinite: p does not change
+                force = force - share * wp.outer(b_force, b_force)
+                cross = -share * wp.outer(b_force, b_moment)
+                moment = moment - share * wp.outer(b_moment, b_moment)
+                if bound < zero:
+                    force[0, 2] = b_force[0] * s
+                    force[1, 2] = b_force[1] * s
+                    force[2, 0] = force[0, 2]
+                    force[2, 1] = force[1, 2]
+                    force[2, 2] = qb * s
+                    for k in range(3):
+                        cross[2, k] = b_moment[k] * s
+        if bound >= zero:
+            force[2, 2] = zero
+            if y[2] > zero:
+                force[2, 2] = one / rn
         return force, cross, moment
 
-    return SimpleNamespace(project=project, moment_cost=moment_cost, stiffness=stiffness)
+    return SimpleNamespace(project=project, cost=cost, stiffness=stiffness)

@@ -28,7 +28,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
     cone = cone_functions(real)
     unprojected, project, cone_cost, along = cone.unprojected, cone.project, cone.cost, cone.along
     turning = cone_moment_functions(real)
-    project_moments, moment_cost, moment_stiffness = turning.project, turning.moment_cost, turning.stiffness
+    project_moments, moment_cost, moment_stiffness = turning.project, turning.cost, turning.stiffness
 
     @wp.func(inline=True)
     def point_velocity(rate: vec6, arm: vec3) -> vec3:
@@ -81,25 +81,30 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
             rn = sap.contact_rn[slot]
             if rn > real(0.0):
                 rt = sap.contact_rt[slot]
+                bound = sap.contact_bound[slot]
                 y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
                 if wp.static(moments):
                     ra = sap.contact_ra[slot]
+                    z = -sap.contact_spin[slot] / ra
                     gamma, tau = project_moments(
                         y,
-                        -sap.contact_spin[slot] / ra,
+                        z,
                         sap.contact_mu[slot],
                         sap.contact_mu_moment[slot],
+                        bound,
                         rt,
                         ra,
                         rn,
                     )
                     sap.contact_impulse[slot] = gamma
                     sap.contact_moment[slot] = tau
-                    cost += cone_cost(gamma, rt, rn) + moment_cost(tau, ra)
+                    cost += moment_cost(y, z, gamma, tau, bound, rt, ra, rn)
                 else:
-                    gamma = project(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot])
+                    mu = sap.contact_mu[slot]
+                    soft = sap.contact_soft[slot]
+                    gamma = project(y, mu, bound, rt, rn, soft)
                     sap.contact_impulse[slot] = gamma
-                    cost += cone_cost(gamma, rt, rn)
+                    cost += cone_cost(y, gamma, mu, bound, rt, rn, soft)
         return cost
 
     @wp.func(inline=True)
@@ -112,6 +117,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
             if rn > real(0.0):
                 rt = sap.contact_rt[slot]
                 mu = sap.contact_mu[slot]
+                bound = sap.contact_bound[slot]
                 rate = sap.contact_slope[slot]
                 y = unprojected(sap.contact_velocity[slot] + alpha * rate, sap.contact_bias[slot], rt, rn)
                 if wp.static(moments):
@@ -119,15 +125,15 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
                     mu_moment = sap.contact_mu_moment[slot]
                     spin = sap.contact_spin_slope[slot]
                     z = -(sap.contact_spin[slot] + alpha * spin) / ra
-                    gamma, tau = project_moments(y, z, mu, mu_moment, rt, ra, rn)
-                    if gamma[2] != real(0.0):
-                        value += cone_cost(gamma, rt, rn) + moment_cost(tau, ra)
+                    gamma, tau = project_moments(y, z, mu, mu_moment, bound, rt, ra, rn)
+                    if gamma[2] != real(0.0) or bound > real(0.0):
+                        value += moment_cost(y, z, gamma, tau, bound, rt, ra, rn)
                         slope -= wp.dot(gamma, rate) + wp.dot(tau, spin)
-                        force, cross, moment = moment_stiffness(y, z, mu, mu_moment, rt, ra, rn)
+                        force, cross, moment = moment_stiffness(y, z, mu, mu_moment, bound, rt, ra, rn)
                         curvature += wp.dot(rate, force * rate) + wp.dot(spin, moment * spin)
                         curvature += real(2.0) * wp.dot(rate, cross * spin)
                 else:
-                    term = along(y, rate, mu, rt, rn, sap.contact_soft[slot])
+                    term = along(y, rate, mu, bound, rt, rn, sap.contact_soft[slot])
                     value += term[0]
                     slope += term[1]
                     curvature += term[2]
@@ -149,7 +155,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
             gamma = sap.contact_impulse[slot]
-            if gamma[2] != real(0.0):
+            if gamma[2] != real(0.0) or sap.contact_bound[slot] > real(0.0):
                 force = sap.contact_frame[slot] * gamma
                 if wp.static(moments):
                     turning = sap.contact_frame[slot] * sap.contact_moment[slot]

@@ -35,11 +35,14 @@ from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
-from pluriverse.solvers.sap.dilation import dilation_functions
+from pluriverse.solvers.sap.coulomb import coulomb_functions
+from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
 
 CONTACTS_MAX = wp.constant(SPACE_CONTACTS_MAX)
+# The same with convex friction, or with held bounds of friction.
+CONVEX_CONTACTS_MAX = wp.constant(12)
 MATRIX_SIZE = wp.constant(9 * SPACE_CONTACTS_MAX * SPACE_CONTACTS_MAX)
 WORK_SIZE = wp.constant(18 * SPACE_CONTACTS_MAX * SPACE_CONTACTS_MAX + 3 * SPACE_CONTACTS_MAX)
 # Iterations and trials of a line search, after which the world is left to Newton's method with all joints.
@@ -53,6 +56,8 @@ TOLERANCE_DOUBLE, TOLERANCE_SINGLE = 1e-8, 1e-5
 ROUNDING_DOUBLE, ROUNDING_SINGLE = 1e-12, 1e-4
 # A step is long enough where the slope has fallen to this fraction.
 SLOPE_FRACTION = wp.constant(0.3)
+# Times that bounds of friction are held, where Coulomb's law is not found at once.
+ROUNDS_MAX = wp.constant(40)
 
 
 @functools.cache
@@ -72,7 +77,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         mobility.spread_impulse,
         mobility.contact_step,
     )
-    correct_space_dilation = dilation_functions(real, linear).correct_space_dilation
+    approach_bounds = friction_bound_functions(real, linear).approach_bounds
+    find_coulomb_impulses = coulomb_functions(real, linear).find_coulomb_impulses
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
     rounding = real(ROUNDING_DOUBLE if real is wp.float64 else ROUNDING_SINGLE)
 
@@ -110,7 +116,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         rt = sap.contact_rt[slot]
         rn = sap.contact_rn[slot]
         y = unprojected(velocity, sap.contact_bias[slot], rt, rn)
-        return project(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot])
+        bound = sap.contact_bound[slot]
+        return project(y, sap.contact_mu[slot], bound, rt, rn, sap.contact_soft[slot])
 
     @wp.func(inline=True)
     def slope_at(sap: SapData, region: int, count: int, alpha: real) -> real:
@@ -133,17 +140,18 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             error, norm = real(0.0), real(0.0)
             for c in range(region, region + count):
                 slot = sap.space_slot[c]
+                bound = sap.contact_bound[slot]
                 rt = sap.contact_rt[slot]
                 rn = sap.contact_rn[slot]
                 mu = sap.contact_mu[slot]
                 soft = sap.contact_soft[slot]
                 y = unprojected(sap.space_velocity[c], sap.contact_bias[slot], rt, rn)
-                gamma = project(y, mu, rt, rn, soft)
+                gamma = project(y, mu, bound, rt, rn, soft)
                 residual = gamma - sap.space_impulse[c]
                 error += wp.dot(residual, residual)
                 norm += wp.dot(gamma, gamma)
                 sap.space_residual[c] = residual
-                sap.space_stiffness[c] = stiffness(y, mu, rt, rn, soft)
+                sap.space_stiffness[c] = stiffness(y, mu, bound, rt, rn, soft)
             if error <= tolerance * tolerance * norm:
                 found = 1
                 searching = 0
@@ -204,16 +212,15 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         region: int,  # scratch
         dof_capacity: int,  # of a region
         diag_shift: real,
-        dilation_round: int,  # times that contacts were asked for something else
+        friction_follows: int,  # 1: Coulomb's law, 0: convex friction
     ) -> int:
-        """Write the direction and its contact velocities and return 1, or return 0 if that failed.
+        """Write the direction and its contact velocities; return 1 if that succeeded.
 
-        It returns more than 1 if contacts are asked for something else now, as often more (`dilation`).
+        It returns 0 where it did not, and -1 where bounds of friction have changed before that was found out.
         """
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first
-        result = int(1)
         if dof_count > dof_capacity:
             return 0  # before anything is written: where no world is small enough there is no scratch
         dof0 = topology.world_dof[world]
@@ -228,7 +235,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve contacts would
         # take 38 µs here, and 9 with sweeps.
         m = 3 * count
-        if count > CONTACTS_MAX or m > dof_count:
+        if count > CONTACTS_MAX:
+            return 0
+        if friction_follows == 0 and (count > CONVEX_CONTACTS_MAX or m > dof_count):
             return 0
         row0 = topology.world_row[world]
         first_tree = topology.template_tree[template]
@@ -282,17 +291,39 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 sap.space_velocity,
                 contact0,
             )
-            round = int(dilation_round)
+            work = region * WORK_SIZE
+            for c in range(contact0, contact0 + count):
+                sap.space_free[c] = sap.space_velocity[c]
             searching = int(1)
+            round = int(0)
+            relaxation = real(0.0)
             while searching != 0:
-                searching = 0
-                if find_impulses(sap, contact0, count, mobility0, region * WORK_SIZE) == 0:
-                    if round == dilation_round:
-                        return 0
+                if friction_follows == 0 or round > 0:
+                    if find_impulses(sap, contact0, count, mobility0, work) == 0:
+                        return -friction_follows
+                if friction_follows == 0:
+                    searching = 0
                 else:
-                    searching = correct_space_dilation(sap, contact0, count, round)
-                    round += searching
-            result += round - dilation_round
+                    if round > 0:
+                        for c in range(contact0, contact0 + count):
+                            slot = sap.space_slot[c]
+                            sap.contact_impulse[slot] = sap.space_impulse[c]
+                        relaxation = approach_bounds(sap, world, relaxation)
+                        if round == 1:
+                            relaxation = real(0.0)
+                    searching = 1 - find_coulomb_impulses(sap, contact0, count, mobility0, work)
+                    round += 1
+                    for c in range(contact0, contact0 + count):
+                        slot = sap.space_slot[c]
+                        if searching == 0:
+                            sap.contact_bound[slot] = sap.space_impulse[c][2]
+                        else:
+                            if round == 1:
+                                sap.contact_bound[slot] = real(-1.0)
+                            sap.space_impulse[c] = vec3()
+                            sap.space_velocity[c] = sap.space_free[c]
+                    if round > ROUNDS_MAX:
+                        return -1
             spread_impulse(
                 sap.space_basis,
                 basis,
@@ -311,6 +342,6 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         for c in range(contact0, contact0 + count):
             slot = sap.space_slot[c]
             sap.contact_slope[slot] = sap.space_velocity[c] - sap.contact_velocity[slot]
-        return result
+        return 1
 
     return SimpleNamespace(find_direction=find_direction)

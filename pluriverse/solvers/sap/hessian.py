@@ -110,7 +110,8 @@ def hessian_functions(
         for slot in range(start, start + sap.contact_count[world]):
             a = sap.contact_dof0[slot]
             b = sap.contact_dof1[slot]
-            if a >= 0 and b >= 0 and sap.contact_impulse[slot][2] != real(0.0):
+            acts = sap.contact_impulse[slot][2] != real(0.0) or sap.contact_bound[slot] > real(0.0)
+            if a >= 0 and b >= 0 and acts:
                 if cleared == 0:
                     cleared = 1
                     for word in range(tree_count * words):
@@ -325,7 +326,7 @@ def hessian_functions(
             acts = int(NOTHING)
             dof_a, dof_b = int(-1), int(-1)
             if slot < contact_end:
-                if sap.contact_impulse[slot][2] != real(0.0):
+                if sap.contact_impulse[slot][2] != real(0.0) or sap.contact_bound[slot] > real(0.0):
                     acts = CONTACT
                     dof_a = sap.contact_dof0[slot]
                     dof_b = sap.contact_dof1[slot]
@@ -359,6 +360,7 @@ def hessian_functions(
                 vw = mat33()
                 vv = mat33()
             if acts == CONTACT:
+                bound = sap.contact_bound[slot]
                 rt = sap.contact_rt[slot]
                 rn = sap.contact_rn[slot]
                 y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
@@ -370,6 +372,7 @@ def hessian_functions(
                         -sap.contact_spin[slot] / ra,
                         sap.contact_mu[slot],
                         sap.contact_mu_moment[slot],
+                        bound,
                         rt,
                         ra,
                         rn,
@@ -380,7 +383,8 @@ def hessian_functions(
                     W_mv = wp.transpose(W_fs)
                     W_ms = frame * mat33(G_moment) * wp.transpose(frame)
                 else:
-                    G = mat33(cone_stiffness(y, sap.contact_mu[slot], rt, rn, sap.contact_soft[slot]))
+                    mu = sap.contact_mu[slot]
+                    G = mat33(cone_stiffness(y, mu, bound, rt, rn, sap.contact_soft[slot]))
                     W = frame * G * wp.transpose(frame)
                 node_a = sap.contact_node0[slot]
                 node_b = sap.contact_node1[slot]

@@ -267,6 +267,7 @@ def line_search_functions(
         options: Options,
         line: Line,
         is_exact: int,  # 1: the direction is from `contact_space`, and its full step likely the best
+        bounds_changed: int,  # 1: with bounds of friction that came with the direction
     ) -> vec3:
         """Return (alpha, number of trials after the first, failure code); alpha is 0 on failure."""
         search = Search()
@@ -281,11 +282,25 @@ def line_search_functions(
             search.alpha = real(1.0) / options.rho
         if is_exact == 0 and search.method == EXACT_ROOT:
             search.alpha = real(EXACT_ALPHA_MAX)
-        if not line.slope < real(0.0):
+        # With a direction from `contact_space` come the bounds of friction at its end, and with them another
+        # cost at alpha = 0.
+        measured = int(is_exact == 0 or bounds_changed == 0)
+        if measured == 0:
+            search.alpha = real(0.0)
+        elif not line.slope < real(0.0):
             search.status = NOT_A_DESCENT_DIRECTION
         trial_count = int(0)
         while search.status == SEARCHING:
             found = try_step(topology, sap, world, options, line, search.alpha)
+            if measured == 0:
+                measured = 1
+                line.cost = found[0]
+                line.slope = found[1]
+                search.slope_low = found[1]
+                search.alpha = real(1.0)
+                if not found[1] < real(0.0):
+                    search.status = NOT_A_DESCENT_DIRECTION
+                continue
             trial_count += 1
             if search.method == STRONG_WOLFE:
                 search = judge_wolfe(options, line, search, found)

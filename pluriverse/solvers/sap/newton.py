@@ -18,12 +18,18 @@ import warp as wp
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
-from pluriverse.math.precision import kernel_module, vec3_type
+from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.contact_space import contact_space_functions
-from pluriverse.solvers.sap.dilation import DILATION_ROUNDS_MAX, dilation_functions
 from pluriverse.solvers.sap.equality import equality_functions
+from pluriverse.solvers.sap.friction_bound import (
+    CHANGES_MAX,
+    FREE_CHANGES,
+    FREE_ITERATIONS,
+    RELEASES,
+    friction_bound_functions,
+)
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
 from pluriverse.solvers.sap.objective import objective_functions
@@ -39,6 +45,8 @@ START_SOLUTION = wp.constant(1)
 START_WRITTEN = wp.constant(2)
 # The Hessian was not positive definite to rounding, or held NaN.
 FACTORIZATION_FAILED = wp.constant(-6)
+# The normal impulses that bound friction were not found.
+FRICTION_UNBOUND = wp.constant(-7)
 
 
 @functools.cache
@@ -60,14 +68,13 @@ def _kernels(
     find_direction = contact_space_functions(real, linear, dynamics_real).find_direction
     search_line = line_search_functions(real, linear, equality, moments).search_line
     limit_recovery = recovery_functions(real, linear, dynamics_real).limit_recovery
-    dilation = dilation_functions(real, linear)
-    begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
-    end_dilation = dilation.end_dilation
+    bounds = friction_bound_functions(real, linear, moments)
+    follow_bounds, are_bounds_off = bounds.follow_bounds, bounds.are_bounds_off
+    approach_bounds = bounds.approach_bounds
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
     advance_equalities = equality_functions(real, linear).advance_equalities
     names = (real, linear, dynamics_real)
-    vec3 = vec3_type(real)
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
 
@@ -150,7 +157,8 @@ def _kernels(
         cost, cost_previous = real(0.0), real(0.0)
         alpha = real(1.0)
         iteration, trials, failure, round = int(0), int(0), int(0), int(0)
-        dilation_round = int(DILATION_ROUNDS_MAX)  # none
+        bound_changes, holds, released = int(0), int(0), int(0)
+        relaxation = real(0.0)
         by_optimality, by_cost = int(0), int(0)
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
@@ -172,12 +180,16 @@ def _kernels(
                 sap.equality_velocity,
                 1,
             )
-            if options.dilation_corrected != 0:
-                begin_dilation(sap, world, start)
-                dilation_round = 0
 
         while running != 0:
             again = int(0)
+            # Newton's method for Coulomb's law may go in circles. With N held it cannot.
+            if iteration >= FREE_ITERATIONS or bound_changes >= FREE_CHANGES:
+                holds = 1
+            bounds_change = int(0)
+            if options.friction_follows != 0 and holds == 0:
+                bounds_change = follow_bounds(sap, world)
+                bound_changes += bounds_change
             term_cost = evaluate_terms(topology, sap, world, options.dt)
             joint_impulses(topology, dynamics, sap, world)
             norms = gradient_norms(topology, dynamics, sap, world)
@@ -193,7 +205,7 @@ def _kernels(
             ):
                 by_optimality = 1
                 running = 0
-            if iteration > 0 and alpha > options.cost_alpha_min:
+            if iteration > 0 and bounds_change == 0 and alpha > options.cost_alpha_min:
                 slack = options.cost_abs_tol + options.cost_rel_tol * half * (
                     wp.abs(cost) + wp.abs(cost_previous)
                 )
@@ -208,10 +220,14 @@ def _kernels(
                 alpha = real(0.0)
                 by_optimality, by_cost = 0, 0
                 running = 1
-            elif running == 0:
-                if correct_dilation(sap, world, dilation_round) != 0:
+            elif running == 0 and options.friction_follows != 0 and bound_changes < CHANGES_MAX:
+                if are_bounds_off(sap, world) != 0:
                     again = 1
-                    dilation_round += 1
+                    bound_changes += 1
+                    relaxation = approach_bounds(sap, world, relaxation)
+                    if bound_changes < RELEASES:
+                        released = few_contacts
+                        relaxation = real(0.0)
                     alpha = real(0.0)
                     by_optimality, by_cost = 0, 0
                     running = 1
@@ -231,10 +247,11 @@ def _kernels(
                             region,
                             space_dof_count,
                             options.diag_shift,
-                            dilation_round,
+                            wp.where(holds == 0 or released != 0, options.friction_follows, 0),
                         )
-                        few_contacts = is_exact
-                        dilation_round += wp.max(is_exact - 1, 0)
+                        few_contacts = wp.max(is_exact, 0)
+                if is_exact < 0:
+                    continue  # the gradient is another one now
                 if is_exact == 0:
                     coupled_count = find_coupling(topology, sap, world)
                     assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
@@ -273,9 +290,9 @@ def _kernels(
                 line.energy = energy
                 line.energy_slope = energy_slope
                 line.energy_curvature = energy_curvature
-                found = vec3(real(1.0), real(0.0), real(0.0))
-                if is_exact < 2:
-                    found = search_line(topology, sap, world, options, line, is_exact)
+                bounds_changed = wp.where(holds == 0 or released != 0, options.friction_follows, 0)
+                found = search_line(topology, sap, world, options, line, is_exact, bounds_changed)
+                released = 0
                 alpha = found[0]
                 trials += int(found[1])
                 if found[2] != real(0.0) and is_exact != 0:
@@ -293,12 +310,11 @@ def _kernels(
                     advance_contacts(sap, world, alpha)
                     if wp.static(equality):
                         advance_equalities(sap, world, alpha)
-                    if is_exact > 1:
-                        alpha = real(0.0)  # the costs before and after are those of two problems
                     iteration += 1
 
-        if active > 0 and options.dilation_corrected != 0:
-            end_dilation(sap, world)
+        if bound_changes == CHANGES_MAX and are_bounds_off(sap, world) != 0:
+            failure = FRICTION_UNBOUND
+            by_optimality, by_cost = 0, 0
         for dof in range(dof0, dof0 + dof_count):
             dynamics.dof_velocity_next[dof] = dynamics_real(sap.velocity[dof])
         sap.cost[world] = cost

@@ -21,6 +21,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "position_integration": "semi_implicit",
         "approach_damping": False,
         "recovery_limited": True,
+        "friction_law": "convex",
     },
     "approx32": {
         "use_f64_boundary_pose": False,
@@ -34,6 +35,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "position_integration": "midpoint",
         "approach_damping": True,
         "recovery_limited": False,
+        "friction_law": "convex",
     },
     "approx64": {
         "use_f64_boundary_pose": True,
@@ -47,6 +49,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "position_integration": "midpoint",
         "approach_damping": True,
         "recovery_limited": False,
+        "friction_law": "convex",
     },
     "drake": {
         "use_f64_boundary_pose": True,
@@ -60,6 +63,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "position_integration": "sap_euler",
         "approach_damping": True,
         "recovery_limited": False,
+        "friction_law": "convex",
     },
 }
 """Values that `contact_preset_variant` stands for; a keyword given explicitly overrides its entry."""
@@ -74,6 +78,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "contact_point_mode": ("witness_point", "contact_midpoint"),
     "position_integration": ("midpoint", "semi_implicit", "sap_euler"),
     "friction_combination": ("harmonic_mean", "arithmetic_mean", "minimum", "maximum"),
+    "friction_law": ("coulomb", "convex"),
 }
 
 STRONG_WOLFE, MONOTONE_DECAY, ARMIJO_DECAY, EXACT_ROOT = (
@@ -170,7 +175,7 @@ class SapOptions:
     enforce_velocity_limit: bool = False
     approach_damping: bool | None = None
     recovery_limited: bool | None = None
-    dilation_corrected: bool = False
+    friction_law: str | None = None
     restitution_threshold: float = 0.2
     resting_depth_limit: float = 0.005
     torsional_friction: bool = False
@@ -202,6 +207,7 @@ class SapOptions:
             "contact_point_mode",
             "position_integration",
             "friction_combination",
+            "friction_law",
         ):
             setattr(self, name, normalize_choice(name, getattr(self, name)))
 
@@ -217,6 +223,12 @@ class SapOptions:
             epsilon = 2.0**-52 if self.contact_solve_precision == "fp64" else 2.0**-23
             self.line_search_relative_slop = 1000.0 * epsilon
 
+        if self.torsional_friction and self.friction_law == "coulomb":
+            raise ValueError(
+                "SolverSAP: friction_law is 'coulomb' with torsional_friction=True, but contacts "
+                "that resist turning have convex friction only. Use friction_law='convex', or leave "
+                "torsional_friction out."
+            )
         if self.max_rigid_contact is not None:
             self._require_count(
                 "max_rigid_contact", 1, "contact slots per world, or None for the buffer's capacity"
@@ -226,7 +238,6 @@ class SapOptions:
             "torsional_friction",
             "approach_damping",
             "recovery_limited",
-            "dilation_corrected",
         ):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"SolverSAP: {name} is {getattr(self, name)!r}, but must be True or False.")
@@ -296,7 +307,7 @@ def newton_options_struct(real: Any) -> Any:
         armijo_c: real
         rho: real
         relative_slop: real
-        dilation_corrected: int
+        friction_follows: int
 
     return NewtonOptions
 
@@ -323,5 +334,5 @@ def newton_options(options: SapOptions, real: Any, dt: float) -> Any:
     result.armijo_c = options.armijo_c
     result.rho = options.rho
     result.relative_slop = options.line_search_relative_slop
-    result.dilation_corrected = int(options.dilation_corrected)
+    result.friction_follows = int(options.friction_law == "coulomb")
     return result

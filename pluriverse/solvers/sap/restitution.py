@@ -130,7 +130,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 else:
                     lower = middle
             speed = real(lower)
-        # A contact that slips parts faster than v_hat by mu times its slip, since the problem is convex
+        if sap.contact_bound[slot] >= real(0.0):
+            return speed
+        # With convex friction a contact that slips parts faster than v_hat by mu times its slip
         # ([Castro2022] section IV.B); what is to be expected of that is taken off here.
         after = free + W * coulomb_impulse(W, free, speed, mu)
         slip2 = wp.min(after[0] * after[0] + after[1] * after[1], free[0] * free[0] + free[1] * free[1])

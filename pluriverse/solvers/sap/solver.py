@@ -104,8 +104,8 @@ class SolverSAP(SolverBase):
       unless a preset is named.
     - `recovery_limited`: whether a contact pushes overlapping shapes apart with no more work than it takes to
       lift them, besides what a stiffness that was given has stored (`recovery.py`). On in `standard` only.
-    - `dilation_corrected`: whether sliding contacts obey Coulomb's law, instead of opening at mu times the
-      speed at which they slide, as convex friction has it (`dilation.py`). Off by default.
+    - `friction_law`: `convex` (default), with which a contact that slides opens at mu times its speed, or
+      `coulomb`, with which it stays (`coulomb.py`, `friction_bound.py`).
     - `resting_depth_limit` [m]: depth of a contact at rest from which `report` warns.
     - `restitution_threshold` [m/s]: approach of a contact below which it does not bounce, whatever its
       `restitution`.
@@ -536,5 +536,6 @@ class SolverSAP(SolverBase):
         result.capacity = self._contact_limit
         result.approach_damping = int(bool(options.approach_damping))
         result.recovery_limited = int(bool(options.recovery_limited))
+        result.first_bound = 0.0 if options.friction_law == "coulomb" else -1.0
         result.dt = dt
         return result

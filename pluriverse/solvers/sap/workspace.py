@@ -22,7 +22,7 @@ DRY_FRICTION = wp.constant(8)
 SPEED_LIMIT = wp.constant(16)
 """Bits of `dof_terms`: which terms of the objective a degree of freedom has in this step."""
 
-SPACE_CONTACTS_MAX = 12
+SPACE_CONTACTS_MAX = 24
 """Contacts up to which a world may be solved in the space of its contacts (`contact_space`)."""
 SPACE_DOFS_MAX = 64
 """Degrees of freedom of a world up to which that is done: the mobility is found for all of them."""
@@ -67,7 +67,8 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "contact_mu": Field("slot", real, "friction coefficient"),
         "contact_soft": Field("slot", real, "rounding of the norm of its tangential impulse [N·s]"),
         "contact_speed_max": Field("slot", real, "largest speed at which it opens [m/s] (`recovery.py`)"),
-        "contact_dilation": Field("slot", real, "s, which `dilation.py` takes off v_hat [m/s]"),
+        "contact_bound": Field("slot", real, "normal impulse that bounds friction [N·s], negative: convex"),
+        "contact_bound_change": Field("slot", real, "its last difference from gamma_n [N·s]"),
         "contact_work_max": Field("slot", real, "largest work in the step [J] (`recovery.py`)"),
         "contact_mu_moment": Field("moment slot", vec3, "coefficients (rolling twice, torsional) [m]"),
         "contact_ra": Field("moment slot", real, "regularization R_a [1/(kg·m²)]"),
@@ -153,8 +154,11 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "space_impulse_step": Field("space contact", vec3, "its Newton step"),
         "space_residual": Field("space contact", vec3, "gamma(u(p)) - p [N·s]"),
         "space_stiffness": Field(
-            "space contact", mat33, "G = -d gamma / d u [kg], overwritten by its factor"
+            "space contact", mat33, "G = -d gamma / d u [kg], overwritten by its factor; or E"
         ),
+        "space_row": Field("space contact", mat33, "F of `balance_contacts`"),
+        "space_compliance": Field("space contact", vec3, "D of `balance_contacts` [1/kg]"),
+        "space_free": Field("space contact", vec3, "u0 [m/s]"),
     }
     results = {
         "cost": Field("world", real, "objective at the end [J]"),

@@ -1,0 +1,139 @@
+"""Coulomb's law for a few contacts: Newton's method for their impulses.
+
+Reads   mobility W and velocities u0 without impulses, of `contact_space`; contact terms
+Writes  space_impulse, space_velocity
+
+A contact with the impulse p and the velocity u = u0 + W p is open, sticks or slides, as told by
+
+    z_n = p_n - r_n (u_n - v_hat + R_n p_n),    z_t = p_t - r_t (u_t + R_t p_t),
+
+open where z_n <= 0, and sticking where |z_t| <= mu z_n ([Alart1991]). Each of these states is a linear law
+of p and u, but for the direction in which a contact slides, which is linearized. So each iteration solves
+one small system for the impulses of contacts in the states that they had ([Curnier1988]), and ends where
+they have them still. Which positive r_n and r_t one takes does not change the solution. With the inverse
+mobility of each contact the states are found within two or three iterations from no impulses at all,
+whether contacts are near rigid or not.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.contact_mobility import contact_mobility_functions
+from pluriverse.math.precision import mat33_type, vec3_type
+from pluriverse.solvers.sap.workspace import sap_struct
+
+# Iterations; where states recur, more do not help.
+ITERATIONS_MAX = wp.constant(12)
+# How far impulses may be from what their states say [relative].
+TOLERANCE_DOUBLE, TOLERANCE_SINGLE = 1e-9, 1e-5
+# Share of a turning contact below which its friction is a force of a given direction.
+TURNING_MIN = wp.constant(1e-9)
+
+
+@functools.cache
+def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
+    """Return `find_coulomb_impulses` for the given precisions."""
+    vec3, mat33 = vec3_type(real), mat33_type(real)
+    SapData = sap_struct(real, linear)
+    balance_contacts = contact_mobility_functions(linear, real).balance_contacts
+    tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
+
+    @wp.func(inline=True)
+    def set_law(sap: SapData, c: int, wn: real, wt: real) -> real:
+        """Write the linear law of the state of a contact; return the square of how far its impulse is off."""
+        zero, one = real(0.0), real(1.0)
+        slot = sap.space_slot[c]
+        rt, rn, mu, bias = (
+            sap.contact_rt[slot],
+            sap.contact_rn[slot],
+            sap.contact_mu[slot],
+            sap.contact_bias[slot],
+        )
+        soft = sap.contact_soft[slot]
+        p, u, free = sap.space_impulse[c], sap.space_velocity[c], sap.space_free[c]
+        normal = p[2] - (u[2] - bias + rn * p[2]) / (wn + rn)
+        compliance = vec3(-one, -one, -one)
+        error = wp.dot(p, p)
+        if normal > zero:
+            share = one / (wt + rt)
+            z0 = p[0] - share * (u[0] + rt * p[0])
+            z1 = p[1] - share * (u[1] + rt * p[1])
+            size = wp.sqrt(z0 * z0 + z1 * z1 + soft * soft)
+            push, row = mat33(), mat33()
+            push[2, 2] = one
+            row[2, 2] = one
+            compliance[2] = rn
+            wanted = vec3(-free[0], -free[1], bias - free[2])
+            difference = vec3(z0 - p[0], z1 - p[1], normal - p[2])
+            if size <= mu * normal:
+                push[0, 0] = one
+                push[1, 1] = one
+                row[0, 0] = one
+                row[1, 1] = one
+                compliance[0] = rt
+                compliance[1] = rt
+            else:
+                # Friction follows the normal impulse along t, and turns by q.
+                t0, t1 = z0 / size, z1 / size
+                push[0, 2] = mu * t0
+                push[1, 2] = mu * t1
+                turning = mu * normal / size
+                difference[0] = turning * z0 - p[0]
+                difference[1] = turning * z1 - p[1]
+                if turning > real(TURNING_MIN):
+                    push[0, 0] = -t1
+                    push[1, 0] = t0
+                    row[0, 0] = -t1
+                    row[1, 0] = t0
+                    compliance[0] = rt + (one - turning) / (turning * share)
+                    wanted[0] = t1 * free[0] - t0 * free[1]
+            error = wp.dot(difference, difference)
+            sap.space_stiffness[c] = push
+            sap.space_row[c] = row
+            sap.space_residual[c] = wanted
+        sap.space_compliance[c] = compliance
+        return error
+
+    @wp.func(inline=True)
+    def find_coulomb_impulses(sap: SapData, region: int, count: int, w: int, work: int) -> int:
+        """Find impulses that obey Coulomb's law, from those that there are; return 1 if that succeeded."""
+        m = 3 * count
+        found = int(0)
+        iteration = int(0)
+        searching = int(1)
+        while searching != 0:
+            error, norm = real(0.0), real(0.0)
+            for c in range(count):
+                entry = w + 3 * c * (m + 1)
+                wt = real(0.5) * (sap.space_mobility[entry] + sap.space_mobility[entry + m + 1])
+                wn = sap.space_mobility[entry + 2 * (m + 1)]
+                error += set_law(sap, region + c, wn, wt)
+                norm += wp.dot(sap.space_impulse[region + c], sap.space_impulse[region + c])
+            if error <= tolerance * tolerance * norm:
+                found = 1
+                searching = 0
+            elif iteration >= ITERATIONS_MAX or not error < real(wp.inf):
+                searching = 0
+            else:
+                iteration += 1
+                searching = balance_contacts(
+                    sap.space_mobility,
+                    w,
+                    m,
+                    sap.space_stiffness,
+                    sap.space_row,
+                    sap.space_compliance,
+                    sap.space_residual,
+                    sap.space_free,
+                    region,
+                    sap.space_work,
+                    work,
+                    sap.space_impulse,
+                    sap.space_velocity,
+                )
+        return found
+
+    return SimpleNamespace(find_coulomb_impulses=find_coulomb_impulses)
