@@ -167,6 +167,9 @@ class ModelBuilder(BuilderTables):
             )
         self.up_axis = axes[0]
 
+    def color(self, *settings: Any, **options: Any) -> None:
+        """Ask for nothing: solvers here need no colors of bodies, which Newton's `SolverVBD` does."""
+
     def validate_joint_ordering(self) -> bool:
         """Return True: joints may be added in any order, and `finalize` sorts what needs an order."""
         return True

@@ -91,7 +91,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         (
             _SOFT,
             "add_cloth_* add_edge add_edges add_joint_cable add_joint_rod add_muscle add_particle* add_rod* "
-            "add_soft_* add_spring add_tetrahedron add_triangle* color set_coloring edge_* muscle_* "
+            "add_soft_* add_spring add_tetrahedron add_triangle* set_coloring edge_* muscle_* "
             "particle_* spring_* tet_* tri_* body_color_groups",
         ),
         (_DEFAULTS, "default_edge_* default_particle_* default_spring_* default_tet_* default_tri_*"),
@@ -214,7 +214,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("it is drawn, never simulated", "create_arrow"),
         ("take Mesh.load", "create_from_file"),
         ("take add_usd, or Mesh with the points and triangles of the prim", "create_from_usd"),
-        ("drawing finds normals by itself; texture coordinates are in MeshSkin", "normals uvs texture_hash"),
+        ("textures are in MeshSkin", "texture_hash"),
         (
             "meshes are immutable; what follows from them is found when needed",
             "edges invalidate_cache",
@@ -224,12 +224,12 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("give max_vertices to convex_hull, or mesh_maxhullvert to importers", "maxhullvert"),
         ("mass, com and inertia are those of Mesh.mass_properties(density)", "has_inertia mass com inertia"),
         (_POINTS, "sdf"),
-        ("Warp's mesh is made by the pipeline", "mesh finalize"),
+        ("finalize returns the id of a mesh of Warp", "mesh"),
         ("Mesh.convex_hull returns it", "compute_convex_hull"),
     ),
     "SolverMuJoCo": (
         (_COUPLING, "coupling_*"),
-        (_GROUPS, "get_max_contact_count"),
+        ("solver.contacts() makes a buffer with room for them", "get_max_contact_count"),
         ("actuators act on bodies only, as there are no particles", "EndpointKind"),
         ("take BrowserViewer", "close_mujoco_viewer render_mujoco_viewer"),
         (

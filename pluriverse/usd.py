@@ -131,6 +131,8 @@ def get_mesh(
     root_path: str | None = None,
     compute_inertia: bool = True,
     apply_stage_units: bool = True,
+    load_normals: bool = False,
+    load_uvs: bool = False,
 ) -> Mesh:
     """Return the triangles of a mesh, in its own frame, faces with more corners being split.
 
@@ -139,6 +141,8 @@ def get_mesh(
         root_path: Where in the stage to begin to look; its whole if None.
         compute_inertia: Whether shapes get their mass from the mesh.
         apply_stage_units: Whether lengths become metres, by `metersPerUnit` of the stage.
+        load_normals: Changes nothing: drawing finds normals by itself.
+        load_uvs: Changes nothing: `add_usd` reads materials and textures.
 
     Raises:
         FileNotFoundError: If there is no such file.

@@ -386,3 +386,46 @@ def test_a_loop_with_a_viewer_runs_where_nobody_looks():
         _ = pv.viewer.ViewerRerun
     with pytest.raises(AttributeError, match=r"take SolverSAP .* or SolverMuJoCo"):
         _ = pv.solvers.SolverXPBD
+
+
+def test_columns_take_matrices_of_warp():
+    """NumPy takes the memory of a Warp matrix for nine numbers in a row."""
+    builder = pv.ModelBuilder()
+    body = builder.add_link(mass=1.0)
+    inertia = np.arange(9.0).reshape(3, 3) + 10.0 * np.eye(3)
+    inertia = inertia + inertia.T
+    builder.body_inertia[body] = wp.mat33(inertia)
+    np.testing.assert_array_equal(builder.body_inertia[body], inertia)
+    builder.body_com[body] = wp.vec3(1.0, 2.0, 3.0)
+    np.testing.assert_array_equal(builder.body_com[body], [1.0, 2.0, 3.0])
+
+
+def test_meshes_for_queries_in_kernels():
+    @wp.kernel
+    def shoot(mesh: wp.uint64, distance: wp.array[float]):
+        query = wp.mesh_query_ray(mesh, wp.vec3(0.0, 0.0, 3.0), wp.vec3(0.0, 0.0, -1.0), 10.0)
+        distance[0] = query.t
+
+    normals = np.tile([0.0, 0.0, 1.0], (8, 1))
+    box = pv.Mesh.create_box(0.5, 0.5, 0.5)
+    mesh = pv.Mesh(box.vertices, box.indices, normals=normals[: len(box.vertices)])
+    distance = wp.zeros(1, dtype=float, device="cpu")
+    wp.launch(shoot, dim=1, inputs=[mesh.finalize("cpu")], outputs=[distance], device="cpu")
+    assert distance.numpy()[0] == pytest.approx(2.5, abs=1e-6)
+    assert mesh.finalize(device="cpu") == mesh.finalize(device="cpu")
+    assert box.normals is None
+    assert box.uvs is None
+    assert mesh.copy().normals is not None
+    with pytest.raises(ValueError, match="meshes here take no gradients"):
+        mesh.finalize("cpu", requires_grad=True)
+
+
+def test_habits_of_scripts_with_contacts_of_mujoco():
+    builder = pv.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    builder.color()
+    solver = pv.SolverMuJoCo(builder.finalize("cpu"))
+    with pytest.raises(AttributeError, match=r"solver\.contacts\(\) makes a buffer"):
+        solver.get_max_contact_count()
+    with pytest.raises(TypeError, match=r"contacts belong to the worlds of a model. Take solver\.contacts"):
+        pv.Contacts(100, 0)

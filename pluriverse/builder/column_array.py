@@ -4,6 +4,7 @@ Scripts written for list-based builders search entries (`index`, `count`), read 
 and write to read-only columns, which must fail with a remedy.
 """
 
+import ctypes
 from typing import Any, Never
 
 import numpy as np
@@ -96,6 +97,9 @@ class ColumnArray(np.ndarray):
     def __setitem__(self, place: Any, value: Any) -> None:
         if not self.flags.writeable:
             raise ValueError(f"ModelBuilder.{self.column_name} {READ_ONLY}.")
+        shape = getattr(value, "_shape_", ()) if isinstance(value, ctypes.Array) else ()
+        if len(shape) == 2:
+            value = np.reshape(value, shape)  # NumPy takes the memory of a matrix of Warp for flat
         super().__setitem__(place, value)
 
     def _is_list(self, values: Any) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import warp as wp
 
 from pluriverse.geometry.appearance import MeshSkin
 from pluriverse.geometry.convex_hull import compute_convex_hull
@@ -19,6 +20,7 @@ from pluriverse.geometry.mesh_shapes import MeshShapes
 from pluriverse.geometry.signed_distance import SignedDistance, check_options, compute_signed_distance
 from pluriverse.geometry.surface_edges import is_closed_surface
 from pluriverse.geometry.vertex_merge import merge_vertices
+from pluriverse.geometry.warp_mesh import warp_mesh
 from pluriverse.newton_names import explain_missing
 
 # Vertices of a convex hull unless the caller says otherwise. Support queries cost time in proportion to it;
@@ -40,6 +42,8 @@ class Mesh(MeshShapes):
         color: Colour as red, green, blue from 0 to 1, or None.
         name: What the mesh is called in messages, for example its file.
         skin: Colours and textures of its triangles, or None.
+        normals: Normals of the vertices, kept as given. Nothing here uses them: drawing finds its own.
+        uvs: Texture coordinates of the vertices, kept as given. What is drawn is in `skin`.
 
     Raises:
         ValueError: If the arrays have wrong shapes, values that are not finite, or indices out of range.
@@ -55,6 +59,8 @@ class Mesh(MeshShapes):
         color: Sequence[float] | None = None,
         name: str = "mesh",
         skin: MeshSkin | None = None,
+        normals: Any = None,
+        uvs: Any = None,
     ):
         self.name = name
         """What the mesh is called in messages."""
@@ -75,6 +81,10 @@ class Mesh(MeshShapes):
                 raise ValueError(
                     f"mesh '{name}': color is {self.color}, but red, green and blue must be from 0 to 1."
                 )
+        self.normals: np.ndarray | None = None if normals is None else np.array(normals, dtype=np.float32)
+        """Normals of the vertices as given, or None."""
+        self.uvs: np.ndarray | None = None if uvs is None else np.array(uvs, dtype=np.float32)
+        """Texture coordinates of the vertices as given, or None."""
         self.skin = skin
         """Colours and textures of the triangles, or None."""
         if skin is not None:
@@ -92,6 +102,24 @@ class Mesh(MeshShapes):
 
     if not TYPE_CHECKING:
         __getattr__ = explain_missing("Mesh")
+
+    def finalize(self, device: Any = None, requires_grad: bool = False) -> wp.uint64:
+        """Return the id of a `wp.Mesh` of the triangles, for mesh queries in kernels of your own.
+
+        It lives as long as this mesh, and is made once per device. Nothing here needs it.
+
+        Args:
+            device: Device of the mesh; Warp's default device if None.
+            requires_grad: Must be False.
+
+        Raises:
+            ValueError: If gradients are asked for.
+        """
+        if requires_grad:
+            raise ValueError(
+                f"mesh '{self.name}': requires_grad is True, but meshes here take no gradients. Leave it out."
+            )
+        return warp_mesh(self, device).id
 
     @property
     def triangles(self) -> np.ndarray:
@@ -381,6 +409,8 @@ class Mesh(MeshShapes):
             color=self.color,
             name=self.name,
             skin=self.skin if has_skin else None,
+            normals=self.normals if vertices is None else None,
+            uvs=self.uvs if vertices is None else None,
         )
         other.is_convex_hull = self.is_convex_hull and vertices is None and indices is None
         other.signed_distance_options = dict(self.signed_distance_options)

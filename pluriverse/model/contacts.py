@@ -67,6 +67,11 @@ class Contacts:
     """The custom attributes of contacts, by their keys."""
 
     def __init__(self, model: Any, capacity: int | Sequence[int] | np.ndarray):
+        if isinstance(model, int | np.integer):
+            raise TypeError(
+                f"Contacts: model is {model}, a number, but contacts belong to the worlds of a model. Take "
+                "solver.contacts() or model.contacts(), which have room for all."
+            )
         capacities = np.asarray(capacity)
         if capacities.dtype.kind not in "iu":
             raise ValueError(

@@ -44,7 +44,7 @@ class SolverMuJoCo(EngineSolver):
         include_sites: Whether shapes that are sites become sites of MuJoCo.
         skip_visual_only_geoms: Whether shapes that never collide are left out.
         save_to_mjcf: Where to write the first world as an MJCF file; see `save_to_mjcf`.
-        separate_worlds: Accepted for compatibility; worlds are always separate.
+        separate_worlds: Changes nothing: worlds are always separate. False is an error if there are several.
         use_speculative_contacts: Not supported; must be False.
         njmax_nnz, nvmax, deterministic, strict_capacity, kinematic_switchable_roots: Accepted for
             compatibility. Memory grows as needed, results on a CPU are reproducible to the bit,
@@ -91,10 +91,10 @@ class SolverMuJoCo(EngineSolver):
         **settings: Any,
     ):
         super().__init__(model, use_mujoco_contacts=use_mujoco_contacts)
-        if separate_worlds is False:
+        if separate_worlds is False and model.world_count > 1:
             raise ValueError(
-                "SolverMuJoCo: separate_worlds is False, but worlds never touch here. Leave it out, and put "
-                "what should touch into one world."
+                f"SolverMuJoCo: separate_worlds is False, but the model has {model.world_count} worlds, "
+                "which never touch here. Leave it out, and put what should touch into one world."
             )
         if use_speculative_contacts:
             raise ValueError(

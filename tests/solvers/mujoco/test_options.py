@@ -112,8 +112,10 @@ def test_unknown_arguments_are_refused():
     model = falling_bodies(1).finalize(device="cpu")
     with pytest.raises(TypeError, match="no_such_option"):
         SolverMuJoCo(model, no_such_option=1)
-    with pytest.raises(ValueError, match="separate_worlds is False"):
-        SolverMuJoCo(model, separate_worlds=False)
+    SolverMuJoCo(model, separate_worlds=False)  # one world has nothing to be separate from
+    several = falling_bodies(2).finalize(device="cpu")
+    with pytest.raises(ValueError, match="separate_worlds is False, but the model has 2 worlds"):
+        SolverMuJoCo(several, separate_worlds=False)
 
 
 def one_joint(**values) -> ModelBuilder:
