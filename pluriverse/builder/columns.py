@@ -4,6 +4,7 @@ A table is one NumPy array per property, with room to grow, so that adding an en
 time and copying a thousand worlds is a handful of array operations.
 """
 
+import functools
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -193,8 +194,13 @@ def column(
 
 def make_tables(holder: type) -> dict[Entity, Table]:
     """Return an empty table per kind of entity, with the columns that are attributes of a class."""
+    return {entity: Table(dict(of_entity)) for entity, of_entity in _columns_of(holder).items()}
+
+
+@functools.cache
+def _columns_of(holder: type) -> dict[Entity, dict[str, Column]]:
     columns: dict[Entity, dict[str, Column]] = {}
     for view in vars(holder).values():
         if isinstance(view, ColumnView):
             columns.setdefault(view.entity, {})[view.name] = view.column
-    return {entity: Table(of_entity) for entity, of_entity in columns.items()}
+    return columns

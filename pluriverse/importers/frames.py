@@ -70,8 +70,17 @@ def frame_from_transform(transform: Any) -> Frame:
 
 def quat_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the normalized quaternion (xyzw) of the rotation `b` followed by `a`."""
-    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
-    product = np.array([*vector, a[3] * b[3] - a[:3] @ b[:3]])
+    # In numbers of Python, since importing a robot multiplies single quaternions by the thousand.
+    ax, ay, az, aw = np.asarray(a).tolist()
+    bx, by, bz, bw = np.asarray(b).tolist()
+    product = np.array(
+        [
+            aw * bx + bw * ax + (ay * bz - az * by),
+            aw * by + bw * ay + (az * bx - ax * bz),
+            aw * bz + bw * az + (ax * by - ay * bx),
+            aw * bw - (ax * bx + ay * by + az * bz),
+        ]
+    )
     return product / np.linalg.norm(product)
 
 

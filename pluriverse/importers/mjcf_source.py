@@ -174,7 +174,7 @@ def _compile(spec: Any, edit: Callable[[Any, ImportReport], None], report: Impor
     edit(spec, report)
     repair_spec(spec, report)
     try:
-        return spec.compile()
+        return _compile_without_hulls(spec)
     except ValueError as error:
         negative = any(body.explicitinertial and body.mass < 0.0 for body in spec.bodies)
         if "mjMINVAL" not in str(error) or negative:
@@ -182,7 +182,32 @@ def _compile(spec: Any, edit: Callable[[Any, ImportReport], None], report: Impor
         # Moving bodies without mass: what they get, if their joint needs it, is up to all importers alike.
         spec.compiler.boundmass = max(spec.compiler.boundmass, BOUND)
         spec.compiler.boundinertia = max(spec.compiler.boundinertia, BOUND)
+        return _compile_without_hulls(spec)
+
+
+def _compile_without_hulls(spec: Any) -> Any:
+    """Return the `mujoco.MjModel` of a document, without convex hulls of its meshes.
+
+    Hulls of importers have limits of their own. MuJoCo's would take two thirds of its time on a mesh of 642
+    vertices, and it makes them for meshes that collide, so none does while it compiles.
+    """
+    colliding = [
+        (geom, geom.contype, geom.conaffinity)
+        for geom in spec.geoms
+        if geom.meshname and (geom.contype or geom.conaffinity)
+    ]
+    if not colliding or spec.compiler.discardvisual:  # which would remove what does not collide
         return spec.compile()
+    try:
+        for geom, *_ in colliding:
+            geom.contype = geom.conaffinity = 0
+        model = spec.compile()
+    finally:
+        for geom, contype, conaffinity in colliding:
+            geom.contype, geom.conaffinity = contype, conaffinity
+    for geom, contype, conaffinity in colliding:
+        model.geom_contype[geom.id], model.geom_conaffinity[geom.id] = contype, conaffinity
+    return model
 
 
 def matches(patterns: Sequence[str], name: str) -> bool:
