@@ -478,3 +478,12 @@ def is_vertex_free(
         offset = (surface_point(data, data.ring[index], scale) - position) - point
         result = result and wp.dot(normal, offset) <= slope * wp.length(offset)
     return result
+
+
+@wp.func
+def vertex_inward(data: MeshData, vertex: int, scale: wp.vec3, point: wp.vec3) -> wp.vec3:
+    """Return the sum of the unit vectors from a vertex, at a point [m], along the edges that meet there."""
+    result = wp.vec3(0.0, 0.0, 0.0)
+    for index in range(data.ring_start[vertex], data.ring_start[vertex + 1]):
+        result = result + wp.normalize(surface_point(data, data.ring[index], scale) - point)
+    return result

@@ -24,8 +24,12 @@ PUSHED = wp.constant(0.5)
 REMAINING = wp.constant(10.0)
 
 
-class overlap_vector(wp.types.vector(length=8, dtype=wp.float32)):  # noqa: N801 (a Warp type)
-    """Corners of a mesh in another: sum of depth times point, sum of depths, the deepest one, its depth."""
+class overlap_vector(wp.types.vector(length=9, dtype=wp.float32)):  # noqa: N801 (a Warp type)
+    """Corners of a mesh in another.
+
+    Sum of depth times point, sum of depths, the deepest one, its depth, and 1 if one lies on the surface
+    without a contact.
+    """
 
 
 @wp.func
@@ -52,6 +56,20 @@ def note_inside(
         overlap[6] = point[2]
         overlap[7] = -upper
     overlaps[turn] = overlap
+
+
+@wp.func
+def note_tie(overlaps: wp.array[overlap_vector], turn: int) -> None:
+    """Remember that a corner lies on the surface of the other mesh without a contact."""
+    overlap = overlaps[turn]
+    overlap[8] = 1.0
+    overlaps[turn] = overlap
+
+
+@wp.func
+def has_tie(overlaps: wp.array[overlap_vector], turn: int) -> bool:
+    """Return whether a corner of a mesh lies on the surface of the other without a contact."""
+    return overlaps[turn][8] > 0.0
 
 
 @wp.struct

@@ -18,10 +18,19 @@ from pluriverse.collision.surface.contact_reduction import (
     candidate_vector,
     deepest_distance,
 )
-from pluriverse.collision.surface.mesh_data import CLOSED, GROUND, MeshData, is_vertex_free, surface_point
+from pluriverse.collision.surface.mesh_data import (
+    CLOSED,
+    GROUND,
+    MeshData,
+    is_vertex_free,
+    surface_point,
+    vertex_inward,
+)
 from pluriverse.collision.surface.mesh_depth import (
+    has_tie,
     is_unresolved,
     note_inside,
+    note_tie,
     overlap_vector,
     resolve_deep_overlap,
 )
@@ -33,6 +42,7 @@ from pluriverse.collision.surface.mesh_touch import (
     SurfaceTouch,
     add_oriented,
     bound_placed,
+    is_deeper,
     place_mesh,
     touch_faces,
     touch_surface,
@@ -43,6 +53,35 @@ DEPTH = wp.constant(0.5)
 # Sine of the angle by which what is around a corner may rise towards the other mesh, as the grid sees it: its
 # direction may be off by 60 degrees where faces meet.
 FACING_SLOPE = wp.constant(0.9)
+# How far into its mesh a corner on the surface of another is moved, relative to the size, to see whether it
+# goes in; and the part of that by which it must be inside: what lies against a side is as far outside.
+NEXT_TO = wp.constant(1.0e-3)
+WITHIN = wp.constant(0.1)
+
+
+@wp.func
+def goes_in(data: MeshData, placed: MeshPlacement, vertex: int, local: wp.vec3, size: float) -> bool:
+    """Return whether what is next to a corner of a mesh goes into the other.
+
+    The middle between all edges of the corner may lie in a side of the other mesh, as the corner does; what
+    is between that and one of the edges does not.
+
+    Args:
+        data: The surfaces.
+        placed: The mesh of the corner.
+        vertex: The corner.
+        local: Where it is [m], frame of its mesh.
+        size: Size of the pair [m].
+    """
+    result = bool(False)
+    inward = wp.normalize(vertex_inward(data, vertex, placed.scale, local))
+    for index in range(data.ring_start[vertex], data.ring_start[vertex + 1]):
+        along = wp.normalize(surface_point(data, data.ring[index], placed.scale) - local)
+        within = local + NEXT_TO * size * wp.normalize(inward + along)
+        point = placed.rotation * within + placed.position
+        if not result:
+            result = is_deeper(data, placed.other, placed.other_scale, point, WITHIN * NEXT_TO * size, size)
+    return result
 
 
 @wp.func
@@ -56,6 +95,7 @@ def add_corner(
     overlaps: wp.array[overlap_vector],
     count: int,
     vertex: int,
+    tie_depth: float,
 ) -> int:
     """Offer the contact of a sharp corner of a mesh with the other; return the number of patches.
 
@@ -69,6 +109,8 @@ def add_corner(
         overlaps: What is inside the other mesh.
         count: Number of patches so far.
         vertex: The corner.
+        tie_depth: If positive, it is asked of a corner on the surface of a solid whether the mesh goes in
+            there, and through which face: one up to this far above the corner [m].
     """
     local = surface_point(data, vertex, placed.scale)
     if wp.min(local - placed.lower) < 0.0 or wp.min(placed.upper - local) < 0.0:
@@ -81,26 +123,42 @@ def add_corner(
     if bounds.lower > pair.reach:
         return count
     origin = wp.vec3(0.0, 0.0, 0.0)
-    if bounds.upper < 0.0 and data.kind[placed.other] == CLOSED:
+    if tie_depth <= 0.0 and bounds.upper < 0.0 and data.kind[placed.other] == CLOSED:
         note_inside(overlaps, wp.where(is_second, 0, 1), point, bounds.lower, bounds.upper)
     inverse = wp.transpose(placed.rotation)
-    if not is_vertex_free(
+    is_tie = tie_depth > 0.0
+    is_shallow = bounds.upper > -SHALLOW * pair.extent
+    # Next to the surface the direction is that of any face nearby: a corner on an edge of the other mesh
+    # faces one of the faces there, and has its back to the next.
+    if not is_shallow and not is_vertex_free(
         data, vertex, placed.scale, origin, -(inverse * bounds.direction), local, FACING_SLOPE
     ):
         return count
+    is_on_solid = is_shallow and bounds.lower < 0.0 and data.kind[placed.other] == CLOSED
+    shallow = SHALLOW * pair.extent
+    if is_tie:
+        if not is_on_solid:
+            return count
+        if not goes_in(data, placed, vertex, local, pair.extent):
+            return count
+        shallow = tie_depth
     on_faces = SurfaceTouch()
-    if bounds.upper > -SHALLOW * pair.extent:
-        on_faces = touch_faces(data, placed, vertex, local, pair.reach, pair.extent)
+    if is_shallow:
+        on_faces = touch_faces(data, placed, vertex, local, pair.reach, shallow, pair.extent)
+    is_offered = bool(False)
     for turn in range(int(2)):
         touch = on_faces
         if turn == 1:
-            if on_faces.is_near:
+            if on_faces.is_near or is_tie:
                 break
             touch = touch_surface(data, placed, point, bounds, depth, pair.extent)
         if touch.is_near and touch.distance <= pair.reach:
             back = -(inverse * touch.normal)
             if is_vertex_free(data, vertex, placed.scale, origin, back, local, PATCH_SLOPE):
                 count = add_oriented(placed, is_second, pair, normals, slots, count, point, touch)
+                is_offered = True
+    if is_on_solid and not is_offered:
+        note_tie(overlaps, wp.where(is_second, 0, 1))
     return count
 
 
@@ -114,6 +172,7 @@ def add_corners(
     slots: wp.array[candidate_vector],
     overlaps: wp.array[overlap_vector],
     count: int,
+    tie_depth: float,
 ) -> int:
     """Offer the contacts of the sharp corners of a mesh with the other; return the number of patches."""
     first = wp.cw_div(placed.lower, placed.scale)
@@ -126,7 +185,9 @@ def add_corners(
         for corner in range(int(3)):
             if (owned & (8 << corner)) != 0:
                 vertex = data.triangle[triangle][corner]
-                count = add_corner(data, placed, is_second, pair, normals, slots, overlaps, count, vertex)
+                count = add_corner(
+                    data, placed, is_second, pair, normals, slots, overlaps, count, vertex, tie_depth
+                )
     return count
 
 
@@ -164,13 +225,24 @@ def collide_mesh_mesh(
     slots = wp.zeros(shape=SLOT_COUNT, dtype=candidate_vector)
     overlaps = wp.zeros(shape=2, dtype=overlap_vector)
     count = int(0)
-    # One call for both, as the compiler writes each of them out.
-    for turn in range(int(2)):
+    # One call for all, as the compiler writes each of them out. In the end, corners on the surface of a solid
+    # are asked again: solids in line with each other, sunk in, have theirs on the sides. They may be as deep
+    # as the deepest contact, or up to half the size where nothing pushes.
+    tie_depth = float(0.0)
+    for turn in range(int(4)):
+        is_second = turn % 2 == 0
         placed = second
-        if turn == 1:
+        if not is_second:
             placed = first
-        count = add_corners(data, placed, turn == 0, pair, normals, slots, overlaps, count)
-    count = add_edges(data, second, pair, normals, slots, count)
+        if turn == 2:
+            count = add_edges(data, second, pair, normals, slots, count)
+            known = -deepest_distance(slots, count)
+            tie_depth = DEPTH * pair.extent
+            if known > 0.0:
+                tie_depth = known + NEXT_TO * pair.extent
+        # Up to the first depth all corners have been asked.
+        if turn < 2 or (has_tie(overlaps, turn - 2) and tie_depth > SHALLOW * pair.extent):
+            count = add_corners(data, placed, is_second, pair, normals, slots, overlaps, count, tie_depth)
     if is_unresolved(overlaps, pair, slots, count):
         count = resolve_deep_overlap(data, first, second, pair, overlaps, normals, slots)
     if deepest_distance(slots, count) >= 0.0:

@@ -294,7 +294,13 @@ def is_deeper(
 
 @wp.func
 def touch_faces(
-    data: MeshData, placed: MeshPlacement, vertex: int, local: wp.vec3, reach: float, size: float
+    data: MeshData,
+    placed: MeshPlacement,
+    vertex: int,
+    local: wp.vec3,
+    reach: float,
+    shallow: float,
+    size: float,
 ) -> SurfaceTouch:
     """Return the triangle that a corner meets from its front, the nearest of those it is over.
 
@@ -307,6 +313,7 @@ def touch_faces(
         vertex: The corner.
         local: Where it is [m], frame of its mesh.
         reach: Largest distance [m] in front of a triangle.
+        shallow: Largest depth [m] below it.
         size: Size of the pair [m].
     """
     touch = SurfaceTouch()
@@ -315,7 +322,6 @@ def touch_faces(
     kind = data.kind[surface]
     point = placed.rotation * local
     inverse = wp.transpose(placed.rotation)
-    shallow = SHALLOW * size
     tolerance = OVER * size
     radius = wp.max(reach, shallow)
     ball = wp.vec3(radius, radius, radius)
