@@ -153,7 +153,9 @@ def set_idle_contact_aside(
             kept += 1
     idle_count[world] = count - kept
     output.count[world] = kept
-    output.found[world] = output.found[world] - (count - kept)
+    # Of a world that ran out of slots the number stays that of all contacts, for which it needs slots.
+    if output.found[world] == count:
+        output.found[world] = kept
 
 
 def set_idle_contacts_aside(
