@@ -80,3 +80,87 @@ def test_every_step_of_pushed_walkers_converges():
         trials = max(trials, int(simulation.solver.last_line_search_iterations.numpy().max()))
     assert simulation.solver.unconverged_step_count.numpy().sum() == 0
     assert trials < 200
+
+
+def _plank(hovering: int) -> pv.ModelBuilder:
+    """A plank on three feet, with so many more spheres 1 mm above the ground."""
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=((0.0, 0.0, 0.1), (0.0, 0.0, 0.0, 1.0)))
+    builder.add_shape_box(body, hx=0.3, hy=0.2, hz=0.02)
+    weightless = pv.ModelBuilder.ShapeConfig(density=0.0)
+    for x, y in ((0.25, 0.0), (-0.25, 0.15), (-0.25, -0.15)):
+        builder.add_shape_sphere(
+            body, xform=((x, y, -0.07), (0.0, 0.0, 0.0, 1.0)), radius=0.03, cfg=weightless
+        )
+    for index in range(hovering):
+        x, y = 0.05 * (index % 6) - 0.15, 0.05 * (index // 6) - 0.1
+        builder.add_shape_sphere(
+            body, xform=((x, y, -0.069), (0.0, 0.0, 0.0, 1.0)), radius=0.03, cfg=weightless
+        )
+    builder.add_ground_plane()
+    return builder
+
+
+def test_contacts_that_do_not_act_change_nothing():
+    """A plank that slides on three feet moves alike, and takes as many iterations, if 24 more are near."""
+    results = []
+    for hovering in (0, 24):
+        model = _plank(hovering).finalize("cpu")
+        solver = pv.SolverSAP(model, friction_law="coulomb")
+        simulation = pv.Simulation(model, solver=solver, dt=0.005, decimation=1, threads=1)
+        velocity = simulation.state.joint_qd.numpy()
+        velocity[:2] = (1.0, 0.3)
+        simulation.state.joint_qd.assign(velocity)
+        pv.eval_fk(model, simulation.state.joint_q, simulation.state.joint_qd, simulation.state)
+        for _ in range(10):
+            simulation.step()
+            assert solver.last_solve_iterations.numpy()[0] == 1
+        assert solver.last_contact_count.numpy()[0] == 3 + hovering
+        results.append(simulation.state.joint_qd.numpy())
+    alone, among = results
+    np.testing.assert_allclose(among, alone, atol=1e-6)
+    assert alone[0] < 0.99
+
+
+def test_contacts_left_out_at_first_are_found():
+    """A rod that falls on one end is stopped by the other end too, though that one rises until then.
+
+    At the velocities before the step, and without impulses, the second one does not touch.
+    """
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=((0.0, 0.0, 0.03), (0.0, 0.0, 0.0, 1.0)))
+    builder.add_shape_capsule(
+        body, radius=0.03, half_height=0.3, xform=((0.0, 0.0, 0.0), (0.0, 0.70710678, 0.0, 0.70710678))
+    )
+    builder.add_ground_plane()
+    model = builder.finalize("cpu")
+    speeds = []
+    for law in ("coulomb", "convex"):
+        solver = pv.SolverSAP(model, friction_law=law)
+        simulation = pv.Simulation(model, solver=solver, dt=0.005, decimation=1, threads=1)
+        velocity = simulation.state.joint_qd.numpy()
+        velocity[2], velocity[4] = -0.3, 2.0  # one end at -0.9 m/s, the other at 0.3 m/s
+        simulation.state.joint_qd.assign(velocity)
+        pv.eval_fk(model, simulation.state.joint_q, simulation.state.joint_qd, simulation.state)
+        simulation.step()
+        assert solver.last_converged.numpy().all()
+        impulses = solver.workspace.contact_impulse.numpy()[:2, 2]
+        speeds.append((np.sort(impulses), simulation.state.joint_qd.numpy()))
+    np.testing.assert_allclose(speeds[0][0], speeds[1][0], rtol=1e-3, atol=1e-9)
+    assert np.all(speeds[0][0] > 0.0)
+
+
+def test_scratch_has_the_size_of_the_contacts_and_degrees_of_freedom():
+    """A ball that can touch the ground in one point has no scratch for sixteen contacts."""
+    builder = pv.ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    model = builder.finalize("cpu")
+    solver = pv.SolverSAP(model)
+    simulation = pv.Simulation(model, solver=solver, dt=0.005, threads=1)
+    simulation.step()
+    workspace = solver.workspace
+    count = int(workspace.contact_capacity.max())
+    assert workspace.space_slot.size == count < 16
+    assert workspace.space_basis.size == 3 * count * 6
+    assert workspace.space_mobility.size == (3 * count) ** 2

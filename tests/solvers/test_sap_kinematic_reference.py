@@ -133,6 +133,7 @@ def test_minimizer_equals_the_reference(batch, preset):
         batch,
         contact_preset_variant=preset,
         recovery_limited=False,  # which makes it another problem than the reference has
+        friction_law="convex",  # as that of the reference is
         optimality_rel_tol=1e-13,
         cost_rel_tol=0.0,
         cost_abs_tol=0.0,

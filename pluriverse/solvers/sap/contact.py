@@ -101,7 +101,6 @@ class ContactOptions:
     capacity: int
     approach_damping: int
     recovery_limited: int
-    first_bound: wp.float64  # 0, or -1 for convex friction
     dt: wp.float64
 
 
@@ -398,7 +397,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             sap.contact_dof0[slot] = dof_a
             sap.contact_dof1[slot] = dof_b
             sap.contact_impulse[slot] = vec3()
-            sap.contact_bound[slot] = real(options.first_bound)
+            sap.contact_dilation[slot] = real(0.0)
+            sap.contact_bound[slot] = real(-1.0)
             if dof_a == dof_b:
                 # The bodies are welded together, or both to the world or to kinematic bodies. The cost is
                 # constant: it would blunt the relative cost test, and its stiffness would drown the

@@ -19,8 +19,12 @@ The search begins without impulses. At u0 contacts that will carry are pressed t
 their regularization resolves, so that they are told from those that will not. At v, where contacts rest,
 the positions' rounding in single precision decides which of them stick, slip or are open.
 
-It pays for few contacts, with no more components than there are degrees of freedom: what it costs grows with
-their number cubed.
+Collision lists what could touch within a step, of which little does: a G1 that lies on the ground may have
+thirty contacts of which few carry force. With Coulomb's law those are solved that approach at v, then with
+them those that would at the minimum that was found without them, until there are none.
+
+With convex friction it pays for few contacts, with no more components than there are degrees of freedom:
+what it costs grows with their number cubed.
 """
 
 import functools
@@ -37,14 +41,14 @@ from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.coulomb import coulomb_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
+from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
-from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
+from pluriverse.solvers.sap.workspace import SPACE_HELD_CONTACTS_MAX, sap_struct
 
-CONTACTS_MAX = wp.constant(SPACE_CONTACTS_MAX)
-# The same with convex friction, or with held bounds of friction.
-CONVEX_CONTACTS_MAX = wp.constant(12)
-MATRIX_SIZE = wp.constant(9 * SPACE_CONTACTS_MAX * SPACE_CONTACTS_MAX)
-WORK_SIZE = wp.constant(18 * SPACE_CONTACTS_MAX * SPACE_CONTACTS_MAX + 3 * SPACE_CONTACTS_MAX)
+HELD_CONTACTS_MAX = wp.constant(SPACE_HELD_CONTACTS_MAX)
+# Contacts of a world above which Coulomb's law is not tried for those that act: in a hand full of objects,
+# where most trials fail, that doubled the time of a step.
+LISTED_CONTACTS_MAX = wp.constant(24)
 # Iterations and trials of a line search, after which the world is left to Newton's method with all joints.
 ITERATIONS_MAX = wp.constant(30)
 TRIALS_MAX = wp.constant(20)
@@ -80,6 +84,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     approach_bounds = friction_bound_functions(real, linear).approach_bounds
     find_coulomb_impulses = coulomb_functions(real, linear).find_coulomb_impulses
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
+    term_velocities = sweep_functions(real, linear, dynamics_real).term_velocities
     rounding = real(ROUNDING_DOUBLE if real is wp.float64 else ROUNDING_SINGLE)
 
     @wp.func(inline=True)
@@ -204,6 +209,146 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         return found
 
     @wp.func(inline=True)
+    def carries(sap: SapData, slot: int, friction_follows: int, moved: int) -> int:
+        """Return whether a contact takes part, after the step `contact_slope` if `moved` is 1.
+
+        With Coulomb's law, one that opens acts on nothing. With convex friction it may, if it slides, and so
+        may friction with a held bound.
+        """
+        if friction_follows == 0 and sap.contact_bound[slot] != real(0.0):
+            return 1
+        speed = sap.contact_velocity[slot][2]
+        if moved != 0:
+            speed += sap.contact_slope[slot][2]
+        return int(speed < sap.contact_bias[slot])
+
+    @wp.func(inline=True)
+    def list_carrying(
+        sap: SapData,
+        world: int,
+        contact0: int,
+        capacity: int,
+        count: int,
+        friction_follows: int,
+        moved: int,
+    ) -> int:
+        """Add the contacts that take part to the `count` listed ones; return how many those are then."""
+        listed = int(count)
+        start = sap.contact_start[world]
+        for slot in range(start, start + sap.contact_count[world]):
+            if sap.contact_rn[slot] > real(0.0):
+                is_new = carries(sap, slot, friction_follows, moved)
+                for c in range(contact0, contact0 + count):
+                    if sap.space_slot[c] == slot:
+                        is_new = 0
+                if is_new != 0:
+                    if listed < capacity:
+                        sap.space_slot[contact0 + listed] = slot
+                    listed += 1
+                elif friction_follows != 0 and count == 0:
+                    sap.contact_bound[slot] = real(0.0)
+                    sap.contact_impulse[slot] = vec3()
+        return listed
+
+    @wp.func(inline=True)
+    def solve_contacts(
+        topology: Topology,
+        dynamics: DynamicsData,
+        sap: SapData,
+        world: int,
+        region: int,
+        dof_capacity: int,
+        contact_capacity: int,
+        work_size: int,
+        count: int,
+        friction_follows: int,
+    ) -> int:
+        """Find the impulses of the `count` listed contacts and add what they do to `direction`, L^-T g.
+
+        Return 1 if they were found.
+        """
+        first = topology.template_dof[topology.world_template[world]]
+        dof_count = topology.template_dof[topology.world_template[world] + 1] - first
+        dof0 = topology.world_dof[world]
+        contact0 = region * contact_capacity
+        basis = region * dof_capacity * 3 * contact_capacity
+        mobility0 = region * 9 * contact_capacity * contact_capacity
+        work = region * work_size
+        m = 3 * count
+        numbers_clear(sap.space_basis, basis, dof_count * m)
+        for c in range(count):
+            slot = sap.space_slot[contact0 + c]
+            sap.space_velocity[contact0 + c] = sap.contact_velocity[slot]
+            sap.space_impulse[contact0 + c] = vec3()
+            entry = basis + 3 * c
+            arm0, arm1 = sap.contact_arm0[slot], sap.contact_arm1[slot]
+            add_chain(
+                topology, dynamics, sap, world, slot, sap.contact_dof0[slot], arm0, real(-1.0), entry, m
+            )
+            add_chain(topology, dynamics, sap, world, slot, sap.contact_dof1[slot], arm1, real(1.0), entry, m)
+        contact_mobility(
+            sap.hessian_row,
+            topology.world_row[world],
+            topology.dof_parent,
+            topology.dof_depth,
+            topology.dof_row,
+            first,
+            dof_count,
+            sap.space_basis,
+            basis,
+            m,
+            sap.direction,
+            dof0,
+            sap.space_mobility,
+            mobility0,
+            sap.space_velocity,
+            contact0,
+        )
+        for c in range(contact0, contact0 + count):
+            sap.space_free[c] = sap.space_velocity[c]
+        searching = int(1)
+        round = int(0)
+        relaxation = real(0.0)
+        while searching != 0:
+            if friction_follows == 0 or round > 0:
+                if find_impulses(sap, contact0, count, mobility0, work) == 0:
+                    return 0
+            if friction_follows == 0:
+                searching = 0
+            else:
+                if round > 0:
+                    for c in range(contact0, contact0 + count):
+                        slot = sap.space_slot[c]
+                        sap.contact_impulse[slot] = sap.space_impulse[c]
+                    relaxation = approach_bounds(sap, world, relaxation)
+                    if round == 1:
+                        relaxation = real(0.0)
+                searching = 1 - find_coulomb_impulses(sap, contact0, count, mobility0, work)
+                round += 1
+                for c in range(contact0, contact0 + count):
+                    slot = sap.space_slot[c]
+                    if searching == 0:
+                        sap.contact_bound[slot] = sap.space_impulse[c][2]
+                    else:
+                        if round == 1:
+                            sap.contact_bound[slot] = real(-1.0)
+                        sap.space_impulse[c] = vec3()
+                        sap.space_velocity[c] = sap.space_free[c]
+                if searching != 0 and (round > ROUNDS_MAX or count > HELD_CONTACTS_MAX):
+                    return 0
+        spread_impulse(
+            sap.space_basis,
+            basis,
+            dof_count,
+            m,
+            sap.space_impulse,
+            contact0,
+            sap.direction,
+            dof0,
+        )
+        return 1
+
+    @wp.func(inline=True)
     def find_direction(
         topology: Topology,
         dynamics: DynamicsData,
@@ -211,6 +356,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         world: int,
         region: int,  # scratch
         dof_capacity: int,  # of a region
+        contact_capacity: int,
+        work_size: int,
         diag_shift: real,
         friction_follows: int,  # 1: Coulomb's law, 0: convex friction
     ) -> int:
@@ -224,121 +371,80 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         if dof_count > dof_capacity:
             return 0  # before anything is written: where no world is small enough there is no scratch
         dof0 = topology.world_dof[world]
-        start = sap.contact_start[world]
-        contact0 = region * CONTACTS_MAX
-        count = int(0)
-        for slot in range(start, start + sap.contact_count[world]):
-            if sap.contact_rn[slot] > real(0.0):
-                if count < CONTACTS_MAX:
-                    sap.space_slot[contact0 + count] = slot
-                count += 1
-        # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve contacts would
-        # take 38 µs here, and 9 with sweeps.
-        m = 3 * count
-        if count > CONTACTS_MAX:
-            return 0
-        if friction_follows == 0 and (count > CONVEX_CONTACTS_MAX or m > dof_count):
-            return 0
-        row0 = topology.world_row[world]
         first_tree = topology.template_tree[template]
         tree0 = topology.world_tree[world]
         tree_count = topology.template_tree[template + 1] - first_tree
-        basis = region * dof_capacity * 3 * CONTACTS_MAX
-
-        write_joint_hessian(topology, dynamics, sap, world, diag_shift)
-        for dof in range(dof0, dof0 + dof_count):
-            sap.direction[dof] = real(0.0)
-        numbers_clear(sap.space_basis, basis, dof_count * m)
-        for tree in range(tree_count):
-            if sap.tree_active[tree0 + tree] != 0:
-                begin = topology.tree_dof[first_tree + tree]
-                end = topology.tree_dof_end[first_tree + tree]
-                if factorize_tree(topology, sap, world, tree) == 0:
-                    return 0
-                # Minus the gradient without the impulses of contacts.
-                for dof in range(dof0 + begin, dof0 + end):
-                    sap.direction[dof] = sap.dof_impulse[dof] - sap.residual[dof]
-                solve_tree_up(topology, sap, world, tree)
-        if count > 0:
-            for c in range(count):
-                slot = sap.space_slot[contact0 + c]
-                sap.space_velocity[contact0 + c] = sap.contact_velocity[slot]
-                sap.space_impulse[contact0 + c] = vec3()
-                entry = basis + 3 * c
-                arm0, arm1 = sap.contact_arm0[slot], sap.contact_arm1[slot]
-                add_chain(
-                    topology, dynamics, sap, world, slot, sap.contact_dof0[slot], arm0, real(-1.0), entry, m
-                )
-                add_chain(
-                    topology, dynamics, sap, world, slot, sap.contact_dof1[slot], arm1, real(1.0), entry, m
-                )
-            mobility0 = region * MATRIX_SIZE
-            contact_mobility(
-                sap.hessian_row,
-                row0,
-                topology.dof_parent,
-                topology.dof_depth,
-                topology.dof_row,
-                first,
-                dof_count,
-                sap.space_basis,
-                basis,
-                m,
-                sap.direction,
-                dof0,
-                sap.space_mobility,
-                mobility0,
-                sap.space_velocity,
-                contact0,
-            )
-            work = region * WORK_SIZE
-            for c in range(contact0, contact0 + count):
-                sap.space_free[c] = sap.space_velocity[c]
-            searching = int(1)
-            round = int(0)
-            relaxation = real(0.0)
-            while searching != 0:
-                if friction_follows == 0 or round > 0:
-                    if find_impulses(sap, contact0, count, mobility0, work) == 0:
-                        return -friction_follows
-                if friction_follows == 0:
-                    searching = 0
-                else:
-                    if round > 0:
-                        for c in range(contact0, contact0 + count):
-                            slot = sap.space_slot[c]
-                            sap.contact_impulse[slot] = sap.space_impulse[c]
-                        relaxation = approach_bounds(sap, world, relaxation)
-                        if round == 1:
-                            relaxation = real(0.0)
-                    searching = 1 - find_coulomb_impulses(sap, contact0, count, mobility0, work)
-                    round += 1
-                    for c in range(contact0, contact0 + count):
-                        slot = sap.space_slot[c]
-                        if searching == 0:
-                            sap.contact_bound[slot] = sap.space_impulse[c][2]
-                        else:
-                            if round == 1:
-                                sap.contact_bound[slot] = real(-1.0)
-                            sap.space_impulse[c] = vec3()
-                            sap.space_velocity[c] = sap.space_free[c]
-                    if round > ROUNDS_MAX:
-                        return -1
-            spread_impulse(
-                sap.space_basis,
-                basis,
-                dof_count,
-                m,
-                sap.space_impulse,
-                contact0,
-                sap.direction,
-                dof0,
-            )
-        for tree in range(tree_count):
-            if sap.tree_active[tree0 + tree] != 0:
-                solve_tree_down(topology, sap, world, tree)
+        start = sap.contact_start[world]
+        contact0 = region * contact_capacity
+        total = int(0)
         for slot in range(start, start + sap.contact_count[world]):
-            sap.contact_slope[slot] = vec3()
+            if sap.contact_rn[slot] > real(0.0):
+                total += 1
+        if friction_follows != 0 and total > LISTED_CONTACTS_MAX:
+            return -1
+        solved = int(0)
+        count = list_carrying(sap, world, contact0, contact_capacity, 0, friction_follows, 0)
+        listed = int(-1)
+        while listed < count:
+            # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve contacts
+            # would take 38 µs here with convex friction, and 9 with sweeps.
+            if count > contact_capacity:
+                return -friction_follows
+            if friction_follows == 0 and (count > HELD_CONTACTS_MAX or 3 * count > dof_count):
+                return 0
+            if listed < 0:
+                write_joint_hessian(topology, dynamics, sap, world, diag_shift)
+                for tree in range(tree_count):
+                    if sap.tree_active[tree0 + tree] != 0:
+                        if factorize_tree(topology, sap, world, tree) == 0:
+                            return -friction_follows
+            for dof in range(dof0, dof0 + dof_count):
+                sap.direction[dof] = real(0.0)
+            for tree in range(tree_count):
+                if sap.tree_active[tree0 + tree] != 0:
+                    begin = topology.tree_dof[first_tree + tree]
+                    end = topology.tree_dof_end[first_tree + tree]
+                    # Minus the gradient without the impulses of contacts.
+                    for dof in range(dof0 + begin, dof0 + end):
+                        sap.direction[dof] = sap.dof_impulse[dof] - sap.residual[dof]
+                    solve_tree_up(topology, sap, world, tree)
+            solved = int(1)
+            if count > 0:
+                solved = solve_contacts(
+                    topology,
+                    dynamics,
+                    sap,
+                    world,
+                    region,
+                    dof_capacity,
+                    contact_capacity,
+                    work_size,
+                    count,
+                    friction_follows,
+                )
+            if solved == 0:
+                return -friction_follows
+            for tree in range(tree_count):
+                if sap.tree_active[tree0 + tree] != 0:
+                    solve_tree_down(topology, sap, world, tree)
+            listed = count
+            if count < total:
+                # Contacts that were left out may close.
+                term_velocities(
+                    topology,
+                    dynamics,
+                    sap,
+                    world,
+                    sap.direction,
+                    sap.contact_slope,
+                    sap.contact_spin_slope,
+                    sap.equality_slope,
+                    0,
+                )
+                count = list_carrying(sap, world, contact0, contact_capacity, count, friction_follows, 1)
+        for slot in range(start, start + sap.contact_count[world]):
+            if sap.contact_rn[slot] <= real(0.0):
+                sap.contact_slope[slot] = vec3()
         for c in range(contact0, contact0 + count):
             slot = sap.space_slot[c]
             sap.contact_slope[slot] = sap.space_velocity[c] - sap.contact_velocity[slot]

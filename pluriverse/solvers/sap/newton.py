@@ -22,14 +22,9 @@ from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.contact_space import contact_space_functions
+from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, DILATION_ROUNDS_MAX, dilation_functions
 from pluriverse.solvers.sap.equality import equality_functions
-from pluriverse.solvers.sap.friction_bound import (
-    CHANGES_MAX,
-    FREE_CHANGES,
-    FREE_ITERATIONS,
-    RELEASES,
-    friction_bound_functions,
-)
+from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
 from pluriverse.solvers.sap.objective import objective_functions
@@ -43,10 +38,11 @@ from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 START_OLD = wp.constant(0)
 START_SOLUTION = wp.constant(1)
 START_WRITTEN = wp.constant(2)
+# Iterations with Coulomb's law in the space of contacts. Where drives reach their limits in turns, as of legs
+# that are pushed, they may go in circles.
+COULOMB_ITERATIONS_MAX = wp.constant(6)
 # The Hessian was not positive definite to rounding, or held NaN.
 FACTORIZATION_FAILED = wp.constant(-6)
-# The normal impulses that bound friction were not found.
-FRICTION_UNBOUND = wp.constant(-7)
 
 
 @functools.cache
@@ -68,9 +64,10 @@ def _kernels(
     find_direction = contact_space_functions(real, linear, dynamics_real).find_direction
     search_line = line_search_functions(real, linear, equality, moments).search_line
     limit_recovery = recovery_functions(real, linear, dynamics_real).limit_recovery
-    bounds = friction_bound_functions(real, linear, moments)
-    follow_bounds, are_bounds_off = bounds.follow_bounds, bounds.are_bounds_off
-    approach_bounds = bounds.approach_bounds
+    release_bounds = friction_bound_functions(real, linear).release_bounds
+    dilation = dilation_functions(real, linear)
+    begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
+    end_dilation = dilation.end_dilation
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
     advance_equalities = equality_functions(real, linear).advance_equalities
@@ -113,6 +110,8 @@ def _kernels(
         start: int,
         shares_space: int,
         space_dof_count: int,
+        space_contact_count: int,
+        space_work_count: int,
         dynamics: DynamicsData,
         sap: SapData,
     ):
@@ -157,8 +156,8 @@ def _kernels(
         cost, cost_previous = real(0.0), real(0.0)
         alpha = real(1.0)
         iteration, trials, failure, round = int(0), int(0), int(0), int(0)
-        bound_changes, holds, released = int(0), int(0), int(0)
-        relaxation = real(0.0)
+        coulomb = int(options.friction_follows)  # 1: Coulomb's law in the space of contacts, else convex
+        dilation_round = int(DILATION_ROUNDS_MAX)  # none
         by_optimality, by_cost = int(0), int(0)
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
@@ -183,13 +182,6 @@ def _kernels(
 
         while running != 0:
             again = int(0)
-            # Newton's method for Coulomb's law may go in circles. With N held it cannot.
-            if iteration >= FREE_ITERATIONS or bound_changes >= FREE_CHANGES:
-                holds = 1
-            bounds_change = int(0)
-            if options.friction_follows != 0 and holds == 0:
-                bounds_change = follow_bounds(sap, world)
-                bound_changes += bounds_change
             term_cost = evaluate_terms(topology, sap, world, options.dt)
             joint_impulses(topology, dynamics, sap, world)
             norms = gradient_norms(topology, dynamics, sap, world)
@@ -205,7 +197,7 @@ def _kernels(
             ):
                 by_optimality = 1
                 running = 0
-            if iteration > 0 and bounds_change == 0 and alpha > options.cost_alpha_min:
+            if iteration > 0 and alpha > options.cost_alpha_min:
                 slack = options.cost_abs_tol + options.cost_rel_tol * half * (
                     wp.abs(cost) + wp.abs(cost_previous)
                 )
@@ -220,14 +212,10 @@ def _kernels(
                 alpha = real(0.0)
                 by_optimality, by_cost = 0, 0
                 running = 1
-            elif running == 0 and options.friction_follows != 0 and bound_changes < CHANGES_MAX:
-                if are_bounds_off(sap, world) != 0:
+            elif running == 0 and iteration < DILATION_ITERATIONS_MAX:
+                if correct_dilation(sap, world, dilation_round) != 0:
                     again = 1
-                    bound_changes += 1
-                    relaxation = approach_bounds(sap, world, relaxation)
-                    if bound_changes < RELEASES:
-                        released = few_contacts
-                        relaxation = real(0.0)
+                    dilation_round += 1
                     alpha = real(0.0)
                     by_optimality, by_cost = 0, 0
                     running = 1
@@ -246,11 +234,19 @@ def _kernels(
                             world,
                             region,
                             space_dof_count,
+                            space_contact_count,
+                            space_work_count,
                             options.diag_shift,
-                            wp.where(holds == 0 or released != 0, options.friction_follows, 0),
+                            coulomb,
                         )
                         few_contacts = wp.max(is_exact, 0)
-                if is_exact < 0:
+                if coulomb != 0 and (few_contacts == 0 or iteration >= COULOMB_ITERATIONS_MAX):
+                    # From here on friction is convex, but for what `dilation` takes out of it.
+                    coulomb = 0
+                    release_bounds(sap, world)
+                    begin_dilation(sap, world, wp.where(iteration > 0, 1, start))
+                    dilation_round = 0
+                    alpha = real(0.0)
                     continue  # the gradient is another one now
                 if is_exact == 0:
                     coupled_count = find_coupling(topology, sap, world)
@@ -290,9 +286,7 @@ def _kernels(
                 line.energy = energy
                 line.energy_slope = energy_slope
                 line.energy_curvature = energy_curvature
-                bounds_changed = wp.where(holds == 0 or released != 0, options.friction_follows, 0)
-                found = search_line(topology, sap, world, options, line, is_exact, bounds_changed)
-                released = 0
+                found = search_line(topology, sap, world, options, line, is_exact, coulomb)
                 alpha = found[0]
                 trials += int(found[1])
                 if found[2] != real(0.0) and is_exact != 0:
@@ -312,9 +306,8 @@ def _kernels(
                         advance_equalities(sap, world, alpha)
                     iteration += 1
 
-        if bound_changes == CHANGES_MAX and are_bounds_off(sap, world) != 0:
-            failure = FRICTION_UNBOUND
-            by_optimality, by_cost = 0, 0
+        if active > 0 and options.friction_follows != 0:
+            end_dilation(sap, world)
         for dof in range(dof0, dof0 + dof_count):
             dynamics.dof_velocity_next[dof] = dynamics_real(sap.velocity[dof])
         sap.cost[world] = cost
@@ -352,6 +345,8 @@ def minimize_objectives(
             start,
             int(model.device.is_cpu),
             sap.space_dof_count,
+            sap.space_contact_count,
+            sap.space_work_count,
             dynamics.data,
             sap.data,
         ],

@@ -21,7 +21,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "position_integration": "semi_implicit",
         "approach_damping": False,
         "recovery_limited": True,
-        "friction_law": "convex",
+        "friction_law": "coulomb",
     },
     "approx32": {
         "use_f64_boundary_pose": False,
@@ -191,6 +191,8 @@ class SapOptions:
         """
         preset = normalize_choice("contact_preset_variant", self.contact_preset_variant or DEFAULT_PRESET)
         self.contact_preset_variant = preset
+        if self.friction_law is None and self.torsional_friction:
+            self.friction_law = "convex"  # Contacts that resist turning have no other.
         for name, value in PRESETS[preset].items():
             if getattr(self, name) is None:
                 setattr(self, name, value)

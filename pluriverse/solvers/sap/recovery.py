@@ -94,7 +94,7 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
         if round < ROUNDS_MAX:
             start = sap.contact_start[world]
             for slot in range(start, start + sap.contact_count[world]):
-                bias = sap.contact_bias[slot]
+                bias = sap.contact_bias[slot] + sap.contact_dilation[slot]
                 speed = sap.contact_velocity[slot][2]
                 if sap.contact_rn[slot] > real(0.0) and bias > real(BIAS_SHARE_MIN) * wp.max(
                     speed, real(0.0)
@@ -114,7 +114,7 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
                         # Never by more than it takes if nothing presses on it: asked for nothing, shapes
                         # would stay in each other.
                         bias = wp.max(bias - less, share * bias)
-                        sap.contact_bias[slot] = bias
+                        sap.contact_bias[slot] = bias - sap.contact_dilation[slot]
         return limited
 
     return SimpleNamespace(

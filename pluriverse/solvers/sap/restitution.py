@@ -113,6 +113,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         world: int,
         slot: int,
         speed: real,
+        is_convex: int,
     ) -> real:
         """Return the v_hat [m/s] with which a contact parts at `speed`, or slower if energy would grow."""
         before, mu = sap.contact_velocity[slot], sap.contact_mu[slot]
@@ -130,11 +131,12 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 else:
                     lower = middle
             speed = real(lower)
-        if sap.contact_bound[slot] >= real(0.0):
+        gamma = coulomb_impulse(W, free, speed, mu)
+        if is_convex == 0:
             return speed
         # With convex friction a contact that slips parts faster than v_hat by mu times its slip
         # ([Castro2022] section IV.B); what is to be expected of that is taken off here.
-        after = free + W * coulomb_impulse(W, free, speed, mu)
+        after = free + W * gamma
         slip2 = wp.min(after[0] * after[0] + after[1] * after[1], free[0] * free[0] + free[1] * free[1])
         return speed - mu * wp.sqrt(slip2)
 
@@ -145,6 +147,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         inputs: RestitutionInputs,
         threshold: real,  # m/s
         dt: real,
+        is_convex: int,  # friction
         dynamics: DynamicsData,
         sap: SapData,
     ):
@@ -217,7 +220,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     # Overlap is resolved as quickly as without restitution, but with no more energy than
                     # there was.
                     speed = wp.min(wp.max(e * approach, sap.contact_bias[slot]), approach)
-                    sap.contact_bias[slot] = bounce_bias(topology, inputs, dynamics, sap, world, slot, speed)
+                    sap.contact_bias[slot] = bounce_bias(
+                        topology, inputs, dynamics, sap, world, slot, speed, is_convex
+                    )
                     sap.contact_speed_max[slot] = real(wp.inf)
                     sap.contact_work_max[slot] = real(wp.inf)
                     rigid = real(BOUNCE_REGULARIZATION) * sap.contact_weight[slot]
@@ -244,6 +249,7 @@ def add_restitutions(
     *,
     threshold: float,
     dt: float,
+    is_convex: bool,
 ) -> None:
     """Let contacts of the worlds bounce that strike faster than `threshold` [m/s] in a step of `dt` [s]."""
     inputs = RestitutionInputs()
@@ -256,6 +262,6 @@ def add_restitutions(
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).add_restitution,
         dim=worlds.size,
-        inputs=[worlds, model.topology, inputs, threshold, dt, dynamics.data, sap.data],
+        inputs=[worlds, model.topology, inputs, threshold, dt, int(is_convex), dynamics.data, sap.data],
         device=model.device,
     )

@@ -104,8 +104,9 @@ class SolverSAP(SolverBase):
       unless a preset is named.
     - `recovery_limited`: whether a contact pushes overlapping shapes apart with no more work than it takes to
       lift them, besides what a stiffness that was given has stored (`recovery.py`). On in `standard` only.
-    - `friction_law`: `convex` (default), with which a contact that slides opens at mu times its speed, or
-      `coulomb`, with which it stays (`coulomb.py`, `friction_bound.py`).
+    - `friction_law`: `coulomb`, with which a contact that slides stays (`coulomb.py`, `dilation.py`), or
+      `convex`, with which it opens at mu times its speed. `coulomb` in `standard` only, and there `convex`
+      where `torsional_friction` is on.
     - `resting_depth_limit` [m]: depth of a contact at rest from which `report` warns.
     - `restitution_threshold` [m/s]: approach of a contact below which it does not bounce, whatever its
       `restitution`.
@@ -361,6 +362,7 @@ class SolverSAP(SolverBase):
                 sap,
                 threshold=self.options.restitution_threshold,
                 dt=dt,
+                is_convex=self.options.friction_law == "convex",
             )
         minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt, start=start)
 
@@ -536,6 +538,5 @@ class SolverSAP(SolverBase):
         result.capacity = self._contact_limit
         result.approach_damping = int(bool(options.approach_damping))
         result.recovery_limited = int(bool(options.recovery_limited))
-        result.first_bound = 0.0 if options.friction_law == "coulomb" else -1.0
         result.dt = dt
         return result

@@ -22,8 +22,10 @@ DRY_FRICTION = wp.constant(8)
 SPEED_LIMIT = wp.constant(16)
 """Bits of `dof_terms`: which terms of the objective a degree of freedom has in this step."""
 
-SPACE_CONTACTS_MAX = 24
-"""Contacts up to which a world may be solved in the space of its contacts (`contact_space`)."""
+SPACE_CONTACTS_MAX = 16
+"""Contacts that act up to which a world may be solved in their space (`contact_space`)."""
+SPACE_HELD_CONTACTS_MAX = 12
+"""The same with convex friction, or with held bounds of friction."""
 SPACE_DOFS_MAX = 64
 """Degrees of freedom of a world up to which that is done: the mobility is found for all of them."""
 
@@ -67,6 +69,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "contact_mu": Field("slot", real, "friction coefficient"),
         "contact_soft": Field("slot", real, "rounding of the norm of its tangential impulse [N·s]"),
         "contact_speed_max": Field("slot", real, "largest speed at which it opens [m/s] (`recovery.py`)"),
+        "contact_dilation": Field("slot", real, "s, which `dilation.py` takes off v_hat [m/s]"),
         "contact_bound": Field("slot", real, "normal impulse that bounds friction [N·s], negative: convex"),
         "contact_bound_change": Field("slot", real, "its last difference from gamma_n [N·s]"),
         "contact_work_max": Field("slot", real, "largest work in the step [J] (`recovery.py`)"),
@@ -146,7 +149,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     contact_space = {
         "space_basis": Field("space matrix", real, "J^T, then L^-T J^T, [dof, component]"),
         "space_mobility": Field("space matrix", real, "W [component, component]"),
-        "space_work": Field("space matrix", real, "of `contact_step`"),
+        "space_work": Field("space matrix", real, "of `contact_step` and `balance_contacts`"),
         "space_slot": Field("space contact", int, "slot of a contact that takes part"),
         "space_velocity": Field("space contact", vec3, "u(p) [m/s]"),
         "space_velocity_step": Field("space contact", vec3, "its Newton step"),
@@ -256,6 +259,10 @@ class SapWorkspace:
             (template.dof_count for template in model.templates if template.dof_count <= SPACE_DOFS_MAX),
             default=0,
         )
+        capacity = int(self.contact_capacity.max(initial=0))
+        self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX)
+        m, held = 3 * self.space_contact_count, 3 * min(capacity, SPACE_HELD_CONTACTS_MAX)
+        self.space_work_count = max(m * m + 2 * m, 2 * held * held + held)
         given |= self._contact_space(model, real)
         for name, field in workspace_fields(real, linear).items():
             array = given.get(name)
@@ -301,17 +308,18 @@ class SapWorkspace:
         On a CPU all worlds of a launch use the region of the first, which stays in the cache of its thread.
         The others are never touched, so they cost address space only.
         """
-        m, dofs = 3 * SPACE_CONTACTS_MAX, self.space_dof_count
+        count, dofs = self.space_contact_count, self.space_dof_count
+        m = 3 * count
         has_space = dofs > 0 and not self.has_moments
         regions = model.world_count if has_space else 0
-        sizes = {"space_basis": dofs * m, "space_mobility": m * m, "space_work": 2 * m * m + m}
+        sizes = {"space_basis": dofs * m, "space_mobility": m * m, "space_work": self.space_work_count}
         fields = {
             name: field.dtype
             for name, field in workspace_fields(real, self.linear).items()
             if "space" in field.axis
         }
         return {
-            name: wp.empty(regions * sizes.get(name, SPACE_CONTACTS_MAX), dtype=dtype, device=model.device)
+            name: wp.empty(regions * sizes.get(name, count), dtype=dtype, device=model.device)
             for name, dtype in fields.items()
         }
 
