@@ -6,6 +6,7 @@ arrays of the model; afterwards the arrays of model, state and control have ever
 
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -365,7 +366,7 @@ class Sim:
         """Viewers that were created for it."""
         self.shape_watchers: list[ShapeWatcher] = []
         """What shows its shapes."""
-        self._parts: dict[type, Any] = {}
+        self._parts: dict[Any, Any] = {}
 
     @property
     def prepared(self) -> Runtime:
@@ -395,7 +396,7 @@ class Sim:
         self.sensor_count += len(asset.force_sensors)
         asset.actor_count += 1
 
-    def part(self, kind: type[Part]) -> Part | None:
+    def part(self, kind: Callable[..., Part]) -> Part | None:
         """Return the part of the sim of a class, None if it was not needed so far."""
         return self._parts.get(kind)
 

@@ -218,7 +218,7 @@ class ArticulationView(View):
 
     @property
     def tendon_count(self) -> int | None:
-        """Tendons of an articulation (rows of `mujoco:tendon`); None where they differ."""
+        """Number of tendons of an articulation, None where it differs."""
         if not self.model.custom_frequency_counts.get(_TENDON):
             return 0
         layout = self.layout(_TENDON)
