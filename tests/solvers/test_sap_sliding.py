@@ -77,3 +77,30 @@ def test_worlds_that_slide_have_the_bits_they_have_alone():
         alone = _slide([velocity], **options)
         for all_worlds, one in zip((together[0], together[2]), (alone[0], alone[2]), strict=True):
             np.testing.assert_array_equal(all_worlds[:, index], one[:, 0])
+
+
+def test_a_box_slides_alike_in_a_world_of_too_many_contacts_for_contact_space():
+    """With twelve more boxes at rest friction is corrected from convex problems; the box stays down, too."""
+    config, dt, speed = ShapeConfig(mu=1.0, density=1000.0), 0.005, 2.0
+    builder = ModelBuilder()
+    for index in range(13):
+        body = builder.add_body(xform=((0.0, float(index), 0.1), (0.0, 0.0, 0.0, 1.0)))
+        builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, cfg=config)
+    builder.add_ground_plane(cfg=config)
+    model = builder.finalize("cpu")
+    simulation = Simulation(model, dt=dt, threads=1)
+    simulation.step(60)
+    velocity = simulation.state.joint_qd.numpy().copy()
+    velocity[0] = speed
+    simulation.state.joint_qd.assign(velocity)
+    eval_fk(model, simulation.state.joint_q, simulation.state.joint_qd, simulation.state)
+    first = simulation.state.body_q.numpy()[0].copy()
+    hop = 0.0
+    for _ in range(100):
+        simulation.step()
+        hop = max(hop, simulation.state.body_q.numpy()[0, 2] - first[2])
+    assert simulation.solver.last_contact_count.numpy()[0] > 24
+    assert simulation.solver.unconverged_step_count.numpy()[0] == 0
+    assert hop < 1e-4
+    way = simulation.state.body_q.numpy()[0, 0] - first[0]
+    np.testing.assert_allclose(way, speed**2 / (2.0 * GRAVITY), atol=0.6 * speed * dt)

@@ -363,7 +363,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     ) -> int:
         """Write the direction and its contact velocities; return 1 if that succeeded.
 
-        It returns 0 where it did not, and -1 where bounds of friction have changed before that was found out.
+        Where it did not with Coulomb's law, bounds of friction may have changed.
         """
         template = topology.world_template[world]
         first = topology.template_dof[template]
@@ -381,7 +381,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             if sap.contact_rn[slot] > real(0.0):
                 total += 1
         if friction_follows != 0 and total > LISTED_CONTACTS_MAX:
-            return -1
+            return 0
         solved = int(0)
         count = list_carrying(sap, world, contact0, contact_capacity, 0, friction_follows, 0)
         listed = int(-1)
@@ -389,7 +389,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve contacts
             # would take 38 µs here with convex friction, and 9 with sweeps.
             if count > contact_capacity:
-                return -friction_follows
+                return 0
             if friction_follows == 0 and (count > HELD_CONTACTS_MAX or 3 * count > dof_count):
                 return 0
             if listed < 0:
@@ -397,7 +397,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 for tree in range(tree_count):
                     if sap.tree_active[tree0 + tree] != 0:
                         if factorize_tree(topology, sap, world, tree) == 0:
-                            return -friction_follows
+                            return 0
             for dof in range(dof0, dof0 + dof_count):
                 sap.direction[dof] = real(0.0)
             for tree in range(tree_count):
@@ -423,7 +423,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                     friction_follows,
                 )
             if solved == 0:
-                return -friction_follows
+                return 0
             for tree in range(tree_count):
                 if sap.tree_active[tree0 + tree] != 0:
                     solve_tree_down(topology, sap, world, tree)

@@ -239,7 +239,7 @@ def _kernels(
                             options.diag_shift,
                             coulomb,
                         )
-                        few_contacts = wp.max(is_exact, 0)
+                        few_contacts = is_exact
                 if coulomb != 0 and (few_contacts == 0 or iteration >= COULOMB_ITERATIONS_MAX):
                     # From here on friction is convex, but for what `dilation` takes out of it.
                     coulomb = 0
