@@ -379,10 +379,12 @@ def measure(name: str, scene: MovingScene, arguments: argparse.Namespace) -> lis
         if isinstance(run, Ours):
             run.clear_report()
     durations: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(arguments.rounds):
+    for turn in range(arguments.rounds):
         _follow(runs)
-        for contestant, run in runs.items():
-            durations[contestant].append(_time_round(run, scene, arguments.control_steps, clock))
+        # The first after another engine has to fill the caches again, so everyone is first in turn.
+        for place in range(len(runs)):
+            contestant = list(runs)[(turn + place) % len(runs)]
+            durations[contestant].append(_time_round(runs[contestant], scene, arguments.control_steps, clock))
     steps = worlds * arguments.control_steps * DECIMATION
     rows = []
     for contestant, run in runs.items():

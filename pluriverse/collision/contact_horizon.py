@@ -3,9 +3,10 @@
 A contact at the distance phi whose points part at v_n > -phi / T has no force in a step, where T is the step
 and, if the solver damps an approach before there is contact, the dissipation times of both surfaces. A
 solver whose friction cone is convex also lets a contact act that slides at v_t and parts by less than mu
-|v_t| ([Castro2022] section IV.B). So a contact can act only if
+|v_t| ([Castro2022] section IV.B). One that corrects this does so to the larger of a share c of mu |v_t| and a
+speed v_c; with a convex cone c = 1 and v_c = 0. So a contact can act only if
 
-    phi < T (mu |v_t| - v_n)    and thus only if    phi < T sqrt(1 + mu^2) |v| .
+    phi < T (max(c mu |v_t|, v_c) - v_n)    and thus only if    phi < T (sqrt(1 + (c mu)^2) |v| + v_c) .
 
 The velocity v of the end of the step is known only after the solve. Collision takes that of the beginning,
 and assumes for each shape by how much it may change. The solver compares this with what it found. Where it
@@ -35,7 +36,10 @@ class ContactHorizon:
     """Coefficient of torsional friction [m], shape [shape]; None without moments at contacts."""
     shape_mu_rolling: wp.array | None = None
     """Coefficient of rolling friction [m], shape [shape]; None without moments at contacts."""
-
+    sliding_share: float = 1.0
+    """Share of mu |v_t| by which a contact that slides may part and act: all of it if friction is convex."""
+    sliding_speed: float = 0.0
+    """Speed [m/s] by which a contact may part and act, if that is more."""
     is_midway: bool = False
     """Whether contacts act at a point between both surfaces, and not at a point of each."""
 
@@ -58,6 +62,10 @@ class HorizonData:
     """Whether sliding makes contacts act ahead."""
     fallback_mu: float
     """Friction of shapes without."""
+    sliding_share: float
+    """Share of mu |v_t| by which a contact may part and act."""
+    sliding_speed: float
+    """Speed by which a contact may part and act, if that is more [m/s]."""
     is_midway: int
     """Whether contacts act between both surfaces."""
     has_moments: int
@@ -90,6 +98,7 @@ def make_horizon_data(
     data.dt = horizon.dt
     data.is_midway = int(horizon.is_midway)
     data.fallback_tau, data.fallback_mu = horizon.fallback_tau, horizon.fallback_mu
+    data.sliding_share, data.sliding_speed = horizon.sliding_share, horizon.sliding_speed
     if horizon.shape_tau is not None:
         data.has_tau = 1
         data.shape_tau = horizon.shape_tau

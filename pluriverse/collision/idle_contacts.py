@@ -50,6 +50,7 @@ def acting_distance(
     spin0: wp.vec3,
     spin1: wp.vec3,
     distance: float,
+    sliding_speed: float,
 ) -> float:
     """Return up to which distance a contact acts, whose points part at `velocity` (`contact_horizon`) [m]."""
     friction = wp.max(state.friction[shape0], state.friction[shape1])
@@ -59,7 +60,8 @@ def acting_distance(
     # It may act anywhere between its points, and by its moments.
     turning = wp.length(spin1 - spin0) * wp.max(state.spin_length[shape0], state.spin_length[shape1])
     between = wp.max(wp.length(spin0), wp.length(spin1)) * wp.max(distance, 0.0)
-    return time * (friction * (sliding + between) + turning - parting)
+    opening = wp.max(friction * (sliding + between), sliding_speed)
+    return time * (opening + turning - parting)
 
 
 @wp.func
@@ -70,6 +72,7 @@ def is_idle(
     output: ContactOutput,
     slot: int,
     usual: float,
+    sliding_speed: float,
     is_repeated: int,
 ) -> bool:
     """Return whether a contact does not act if velocities change by no more than is usual."""
@@ -83,7 +86,9 @@ def is_idle(
     arm1 = contact_arm(model, state, body_q, shape1, output.point1[slot])
     velocity = state.velocity[shape1] + wp.cross(spin1, arm1) - state.velocity[shape0] - wp.cross(spin0, arm0)
     distance = output.separation[slot]
-    acting = acting_distance(state, shape0, shape1, output.normal[slot], velocity, spin0, spin1, distance)
+    acting = acting_distance(
+        state, shape0, shape1, output.normal[slot], velocity, spin0, spin1, distance, sliding_speed
+    )
     return distance > acting + lead * change and distance > 0.0
 
 
@@ -123,6 +128,7 @@ def set_idle_contact_aside(
     state: ShapeState,
     body_q: wp.array[wp.transform],  # [body] m, xyzw
     usual: float,  # m/s, change of the relative velocity for which contacts are idle
+    sliding_speed: float,  # m/s, see `contact_horizon`
     is_repeated: int,
     has_stiffness: int,
     # out
@@ -143,7 +149,7 @@ def set_idle_contact_aside(
             own = stiffness[slot]
         # A pressure patch acts as it was found.
         if own == 0.0:
-            idle = is_idle(model, state, body_q, output, slot, usual, is_repeated)
+            idle = is_idle(model, state, body_q, output, slot, usual, sliding_speed, is_repeated)
         if not idle:
             if kept != index:
                 swap_contacts(output, start + kept, slot)
@@ -179,6 +185,7 @@ def set_idle_contacts_aside(
             state,
             body_q,
             usual_change(horizon.dt),
+            horizon.sliding_speed,
             horizon.is_repeated,
             int(stiffness is not None),
         ],

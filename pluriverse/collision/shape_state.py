@@ -114,7 +114,7 @@ class ShapeState:
     reach: wp.array[float]
     """Margin plus what the shape may move in a step, or plus its gap [m], shape [shape]."""
     margin: wp.array[float]
-    """Margin [m], shape [shape]."""
+    """Margin, and with a horizon how far apart contacts may act at no speed besides [m], shape [shape]."""
     gap_reach: wp.array[float]
     """Margin plus gap [m], shape [shape]."""
     reach_limit: wp.array[float]
@@ -123,10 +123,10 @@ class ShapeState:
     """By how much the velocity of no point of the shape is assumed to change in this step [m/s], shape
     [shape]."""
     lead: wp.array[float]
-    """sqrt(1 + mu^2) T of `contact_horizon`: speed times this is the distance at which contacts act [s],
+    """sqrt(1 + (c mu)^2) T of `contact_horizon`: speed times this is the distance at which contacts act [s],
     shape [shape]."""
     friction: wp.array[float]
-    """Largest coefficient of friction of the world, shape [shape]."""
+    """c mu of `contact_horizon`, by the largest coefficient of friction of the world, shape [shape]."""
     spin_length: wp.array[float]
     """Largest coefficient of torsional or rolling friction of the world [m], shape [shape]."""
     velocity: wp.array[wp.vec3]
@@ -283,13 +283,13 @@ class WorldLead:
     tau: float
     """Largest dissipation time that damps an approach [s]."""
     friction: float
-    """Largest coefficient of friction."""
+    """c mu of `contact_horizon` for the largest coefficient of friction."""
     spin_length: float
     """Largest coefficient of torsional or rolling friction [m]."""
     gap: float
     """Largest gap [m]."""
     slope: float
-    """sqrt(1 + mu^2) for the largest coefficient of friction."""
+    """sqrt(1 + (c mu)^2) for the same."""
 
 
 @wp.func
@@ -309,7 +309,7 @@ def raise_lead(lead: WorldLead, model: ShapeModel, shape: int, horizon: HorizonD
         lead.tau = wp.max(lead.tau, valid_or(horizon.shape_tau[shape], horizon.fallback_tau))
     if horizon.has_mu != 0:
         mu = valid_or(horizon.shape_mu[shape], horizon.fallback_mu)
-        lead.friction = wp.max(lead.friction, mu)
+        lead.friction = wp.max(lead.friction, horizon.sliding_share * mu)
     if horizon.has_moments != 0:
         moment = wp.max(horizon.shape_mu_torsional[shape], horizon.shape_mu_rolling[shape])
         lead.spin_length = wp.max(lead.spin_length, moment)
@@ -327,6 +327,8 @@ def update_motion(
     state: ShapeState,
 ) -> float:
     """Write how a shape moves and return the distance at which its contacts matter by that [m]."""
+    margin = model.shape_margin[shape]
+    state.margin[shape] = margin
     if horizon.is_limited == 0:
         # Else the pair would be looked at as far as the last call with a horizon wanted.
         state.lead[shape] = 0.0
@@ -364,8 +366,10 @@ def update_motion(
     state.change[shape] = change
     # No pair is looked at beyond its gaps. Without that bound rounding would lose the extents of the shape.
     limit = model.shape_gap[shape] + world_lead.gap
-    state.reach_limit[shape] = model.shape_margin[shape] + limit
-    return wp.min((speed + change) * lead, limit)
+    state.reach_limit[shape] = margin + limit
+    at_rest = lead * horizon.sliding_speed
+    state.margin[shape] = margin + at_rest
+    return wp.min((speed + change) * lead + at_rest, limit)
 
 
 @wp.func
@@ -467,7 +471,6 @@ def update_shape(
     is_enabled = model.shape_enabled[shape]
     # Of a plane, the reach alone decides what comes near; of all others, their bounds.
     state.reach[shape] = wp.where(is_enabled, reach, NOTHING)
-    state.margin[shape] = margin
     state.gap_reach[shape] = margin + model.shape_gap[shape]
     state.extent[shape] = wp.where(shape_type == PLANE, ANY_SPEED, wp.length(extent))
     # Written so that NaN fails each comparison.

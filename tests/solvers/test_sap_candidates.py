@@ -120,6 +120,7 @@ def trajectory(step_count, *, cull, change=None, decimation=1, record=True, **op
         {},
         {"approach_damping": True},
         {"torsional_friction": True},
+        {"friction_law": "convex"},
         {"contact_point_mode": "contact_midpoint"},
     ],
 )
@@ -191,6 +192,33 @@ def test_a_ball_falls_freely_until_it_touches():
             height = float(simulation.state.joint_q.numpy()[2]) - 0.05
             assert speed == pytest.approx(9.81 * simulation.time, rel=1e-5)
         assert height < 0.03  # the gap of both shapes together is 0.2 m
+
+
+@pytest.mark.parametrize(("law", "lift"), [("coulomb", 0.0), ("convex", 1.0)])
+def test_sliding_above_the_ground_brings_contacts_with_convex_friction_only(law, lift):
+    """A box at 20 m/s, a height h above the ground, parts by v_n = mu |v_t| - h / T if friction is convex.
+
+    So its contacts are listed with convex friction, and none with Coulomb's law, which lets it fly on.
+    """
+    speed, mu, height = 20.0, 0.6, 0.05
+    world = pv.ModelBuilder(gravity=0.0)
+    world.add_ground_plane(cfg=pv.ShapeConfig(mu=mu))
+    body = world.add_body(xform=(0.0, 0.0, 0.1 + height, 0.0, 0.0, 0.0, 1.0))
+    world.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, cfg=pv.ShapeConfig(mu=mu, ke=1.0e6))
+    world.joint_qd[-6] = speed
+    model = world.finalize("cpu")
+    speeds = []
+    for cull in (True, False):
+        solver = pv.SolverSAP(model, friction_law=law)
+        simulation = pv.Simulation(model, solver, dt=DT, threads=1, cull_contacts=cull)
+        simulation.step()
+        count = int(simulation.contacts.rigid_contact_count.numpy()[0])
+        assert count == (4 if lift or not cull else 0)
+        speeds.append(simulation.state.body_qd.numpy()[0, [0, 2]])
+    np.testing.assert_allclose(speeds[0], speeds[1], rtol=1e-5, atol=1e-5)
+    assert (speeds[0][1] > 0.1) == bool(lift)
+    if not lift:
+        assert speeds[0][0] == pytest.approx(speed)
 
 
 def test_contacts_of_another_step_are_refused():

@@ -158,7 +158,11 @@ def is_surely_apart(
 
 @wp.func
 def is_surely_idle(
-    state: ShapeState, motion: wp.array[ShapeMotion], contacts: IdleContacts, slot: int
+    state: ShapeState,
+    motion: wp.array[ShapeMotion],
+    contacts: IdleContacts,
+    sliding_speed: float,
+    slot: int,
 ) -> bool:
     """Return whether an idle contact does not act, wherever on its shapes its points are."""
     shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
@@ -168,7 +172,15 @@ def is_surely_idle(
     turning = wp.length(motion0.spin) * state.radius[shape0] + wp.length(motion1.spin) * state.radius[shape1]
     velocity = motion1.velocity - motion0.velocity
     acting = acting_distance(
-        state, shape0, shape1, contacts.normal[slot], velocity, motion0.spin, motion1.spin, distance
+        state,
+        shape0,
+        shape1,
+        contacts.normal[slot],
+        velocity,
+        motion0.spin,
+        motion1.spin,
+        distance,
+        sliding_speed,
     )
     lead = wp.max(state.lead[shape0], state.lead[shape1])
     return acting + lead * turning < distance
@@ -283,6 +295,7 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         shapes: ShapeModel,
         state: ShapeState,
         contacts: IdleContacts,
+        sliding_speed: float,
         rate: wp.array(dtype=vec6),
         world: int,
         slot: int,
@@ -298,7 +311,7 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         velocity -= wp.spatial_bottom(twist0) + wp.cross(spin0, arm0)
         distance = contacts.separation[slot]
         acting = acting_distance(
-            state, shape0, shape1, contacts.normal[slot], velocity, spin0, spin1, distance
+            state, shape0, shape1, contacts.normal[slot], velocity, spin0, spin1, distance, sliding_speed
         )
         return not acting < distance
 

@@ -105,6 +105,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         state: ShapeState,
         motion: wp.array[ShapeMotion],
         contacts: IdleContacts,
+        sliding_speed: float,
         rate: wp.array(dtype=vec6),
         world: int,
     ) -> bool:
@@ -112,8 +113,8 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         acts = bool(False)
         first = contacts.start[world] + contacts.known[world] - contacts.idle_count[world]
         for slot in range(first, contacts.start[world] + contacts.known[world]):
-            if not is_surely_idle(state, motion, contacts, slot):
-                if does_act(topology, dynamics, shapes, state, contacts, rate, world, slot):
+            if not is_surely_idle(state, motion, contacts, sliding_speed, slot):
+                if does_act(topology, dynamics, shapes, state, contacts, sliding_speed, rate, world, slot):
                     acts = True
         return acts
 
@@ -124,6 +125,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         shapes: ShapeModel,
         state: ShapeState,
         contacts: IdleContacts,
+        sliding_speed: float,
         stiffness: wp.array[float],
         has_stiffness: int,
         rate: wp.array(dtype=vec6),
@@ -136,7 +138,9 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             # A pressure patch acts as it is found.
             if has_stiffness != 0:
                 acts = acts or stiffness[slot] > 0.0
-            acts = acts or does_act(topology, dynamics, shapes, state, contacts, rate, world, slot)
+            acts = acts or does_act(
+                topology, dynamics, shapes, state, contacts, sliding_speed, rate, world, slot
+            )
         return acts
 
     @wp.kernel(
@@ -148,6 +152,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         dynamics: DynamicsData,
         shapes: ShapeModel,
         contacts: IdleContacts,
+        sliding_speed: float,  # m/s, see `contact_horizon`
         world_frozen: wp.array[int],  # [world]
         check_free: int,
         is_first: int,
@@ -188,13 +193,15 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         if check_free != 0:
             sweep_rates(topology, dynamics, world, dynamics.dof_velocity_free, rate)
             exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found, motion)
-            missed = does_idle_contact_act(topology, dynamics, shapes, state, motion, contacts, rate, world)
+            missed = does_idle_contact_act(
+                topology, dynamics, shapes, state, motion, contacts, sliding_speed, rate, world
+            )
         sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
         exceeded += raise_changes(
             topology, dynamics, shapes, state, rate, world, 1 - check_free, found, motion
         )
         missed = missed or does_idle_contact_act(
-            topology, dynamics, shapes, state, motion, contacts, rate, world
+            topology, dynamics, shapes, state, motion, contacts, sliding_speed, rate, world
         )
         if missed:
             enlist(world, shapes, found, state, repeats)
@@ -237,6 +244,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         dynamics: DynamicsData,
         shapes: ShapeModel,
         contacts: IdleContacts,
+        sliding_speed: float,  # m/s, see `contact_horizon`
         stiffness: wp.array[float],  # [slot] N/m
         has_stiffness: int,
         check_free: int,
@@ -255,12 +263,30 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         missed = added_found > contacts.start[world + 1] - contacts.start[world]
         if not missed:
             missed = does_added_contact_act(
-                topology, dynamics, shapes, state, contacts, stiffness, has_stiffness, rate, world
+                topology,
+                dynamics,
+                shapes,
+                state,
+                contacts,
+                sliding_speed,
+                stiffness,
+                has_stiffness,
+                rate,
+                world,
             )
         if check_free != 0 and not missed:
             sweep_rates(topology, dynamics, world, dynamics.dof_velocity_free, rate)
             missed = does_added_contact_act(
-                topology, dynamics, shapes, state, contacts, stiffness, has_stiffness, rate, world
+                topology,
+                dynamics,
+                shapes,
+                state,
+                contacts,
+                sliding_speed,
+                stiffness,
+                has_stiffness,
+                rate,
+                world,
             )
         if missed:
             enlist(world, shapes, found, state, repeats)
@@ -351,6 +377,7 @@ class CandidateCheck:
                     self._dynamics.data,
                     culling.stages.shapes,
                     idle,
+                    culling.horizon.sliding_speed,
                     self._frozen,
                     int(check_free),
                     int(is_first),
@@ -377,6 +404,7 @@ class CandidateCheck:
                     self._dynamics.data,
                     culling.stages.shapes,
                     idle,
+                    culling.horizon.sliding_speed,
                     stiffness,
                     int(stiffness is not None),
                     int(check_free),

@@ -33,6 +33,7 @@ from pluriverse.solvers.sap.contact import (
     ContactOptions,
     set_contact_terms,
 )
+from pluriverse.solvers.sap.dilation import DILATION_SHARE, DILATION_SPEED
 from pluriverse.solvers.sap.equality_terms import set_equality_terms
 from pluriverse.solvers.sap.inspection import ConvexProblem, convex_problem
 from pluriverse.solvers.sap.joint_terms import set_joint_terms
@@ -371,6 +372,7 @@ class SolverSAP(SolverBase):
         if self.model.device.is_cuda and not wp.is_conditional_graph_supported():
             return None  # worlds could not be solved again within a recorded step
         model, options = self.model, self.options
+        is_convex = options.friction_law == "convex"
         return ContactHorizon(
             dt=dt,
             shape_tau=model.shape_material_tau if options.approach_damping else None,
@@ -379,6 +381,9 @@ class SolverSAP(SolverBase):
             fallback_mu=options.fallback_mu or 0.0,
             shape_mu_torsional=model.shape_material_mu_torsional if options.torsional_friction else None,
             shape_mu_rolling=model.shape_material_mu_rolling if options.torsional_friction else None,
+            # Coulomb's law parts no contact. Where it is met by corrections, they leave this much.
+            sliding_share=1.0 if is_convex else DILATION_SHARE,
+            sliding_speed=0.0 if is_convex else DILATION_SPEED,
             is_midway=options.contact_point_mode == "contact_midpoint",
         )
 
