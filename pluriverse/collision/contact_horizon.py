@@ -42,6 +42,8 @@ class ContactHorizon:
     """Speed [m/s] by which a contact may part and act, if that is more."""
     is_midway: bool = False
     """Whether contacts act at a point between both surfaces, and not at a point of each."""
+    world_complete: wp.array | None = None
+    """1 for each world of which no contact within the gaps is left out, shape [world]; None for no world."""
 
 
 @wp.struct
@@ -78,6 +80,10 @@ class HorizonData:
     """Coefficient of torsional friction [m], shape [shape]."""
     shape_mu_rolling: wp.array[float]
     """Coefficient of rolling friction [m], shape [shape]."""
+    has_complete: int
+    """Whether there are worlds of which no contact is left out."""
+    world_complete: wp.array[int]
+    """1 for each of these, shape [world]."""
     body_qd: wp.array[wp.spatial_vector]
     """Velocity of the centre of mass and spin [m/s, rad/s], world axes, shape [body]."""
     body_com: wp.array[wp.vec3]
@@ -99,6 +105,9 @@ def make_horizon_data(
     data.is_midway = int(horizon.is_midway)
     data.fallback_tau, data.fallback_mu = horizon.fallback_tau, horizon.fallback_mu
     data.sliding_share, data.sliding_speed = horizon.sliding_share, horizon.sliding_speed
+    if horizon.world_complete is not None:
+        data.has_complete = 1
+        data.world_complete = horizon.world_complete
     if horizon.shape_tau is not None:
         data.has_tau = 1
         data.shape_tau = horizon.shape_tau

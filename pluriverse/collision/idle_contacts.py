@@ -15,7 +15,7 @@ import warp as wp
 
 from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.collision.contact_output import ContactOutput
-from pluriverse.collision.shape_state import ShapeModel, ShapeState, rotation_of
+from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, rotation_of
 from pluriverse.launch import launch_kernel
 
 # Change of velocity [m/s²] for the length of the step by which a contact is idle or not. Found by trial on
@@ -79,7 +79,8 @@ def is_idle(
     shape0, shape1 = output.shape0[slot], output.shape1[slot]
     lead = wp.max(state.lead[shape0], state.lead[shape1])
     change = state.change[shape0] + state.change[shape1]
-    if is_repeated == 0:
+    # Of a shape that may come to move at any speed, nothing is idle.
+    if is_repeated == 0 and change < ANY_SPEED:
         change = wp.min(change, usual)
     spin0, spin1 = state.spin[shape0], state.spin[shape1]
     arm0 = contact_arm(model, state, body_q, shape0, output.point0[slot])

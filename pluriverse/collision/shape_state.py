@@ -290,6 +290,8 @@ class WorldLead:
     """Largest gap [m]."""
     slope: float
     """sqrt(1 + (c mu)^2) for the same."""
+    is_complete: int
+    """Whether no contact of the world is left out."""
 
 
 @wp.func
@@ -353,7 +355,9 @@ def update_motion(
         change = CHANGE_ASSUMED * speed + ACCELERATION_ASSUMED * horizon.dt
         if horizon.is_repeated != 0:
             change = wp.max(change, state.change[shape])
-        if not speed + change < ANY_SPEED:  # NaN too: what is not known to be slow may be anywhere
+        if world_lead.is_complete != 0:
+            change = ANY_SPEED
+        elif not speed + change < ANY_SPEED:  # NaN too: what is not known to be slow may be anywhere
             change = ANY_SPEED
             speed = float(0.0)
             velocity, spin = wp.vec3(), wp.vec3()
@@ -522,6 +526,8 @@ def update_world_shapes(
         for entry in range(global_shapes.shape[0]):
             lead = raise_lead(lead, model, global_shapes[entry], horizon)
         lead.slope = wp.sqrt(1.0 + lead.friction * lead.friction)
+        if horizon.has_complete != 0:
+            lead.is_complete = horizon.world_complete[world]
     for entry in range(start, end):
         shape = first_shape + model.collider[entry]
         is_valid = update_shape(shape, model, body_q, horizon, lead, False, state) and is_valid

@@ -149,10 +149,17 @@ class Runtime:
             decimation=1,
             threads=threads if threads > 0 else None,
             rigid_contact_max=params.max_contacts,
-            # A contact that was left out and is missed has its whole world solved again: of many robots in
-            # one world, some miss one in every step.
-            cull_contacts=min(one.tree_count for one in self.model.templates) < SHARED_TREE_COUNT,
+            cull_contacts=self._find_culled_worlds(),
         )
+
+    def _find_culled_worlds(self) -> np.ndarray:
+        """Return for each world whether contacts that cannot act are left out, shape [world].
+
+        A contact that was left out and is missed has its whole world solved again: of many robots in one
+        world, some miss one in every step.
+        """
+        tree_count = np.array([template.tree_count for template in self.model.templates])
+        return tree_count[self.model.world_template] < SHARED_TREE_COUNT
 
     def _push(self, state: State, worlds: wp.array) -> None:
         """Launch the external forces of one solver step, which `sums_in_step` switches on."""

@@ -1,4 +1,4 @@
-"""Arguments of a simulation: what a time step and a count must be."""
+"""Arguments of a simulation: what a time step, a count and a choice of worlds must be."""
 
 import math
 import warnings
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.model import Model
 from pluriverse.warnings import TimeStepWarning
 
 # A time step [s] that is surely a mistake: contacts and joints move too far in it.
@@ -38,3 +39,21 @@ def check_count(name: str, value: Any, *, lowest: int = 1) -> None:
     """
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
         raise ValueError(f"{name} is {value!r}, but must be a whole number of at least {lowest}.")
+
+
+def check_culled_worlds(model: Model, wanted: Any) -> np.ndarray:
+    """Return for each world whether contacts that cannot act are left out, shape [world].
+
+    Raises:
+        TypeError: If there are other values than truth values.
+        ValueError: If there is neither one of them nor one per world.
+    """
+    culled = np.asarray(wanted)
+    if culled.dtype != np.bool_:
+        raise TypeError(f"Simulation: cull_contacts is {wanted!r}, but must be True, False or one per world.")
+    if culled.shape not in ((), (model.world_count,)):
+        raise ValueError(
+            f"Simulation: cull_contacts has shape {culled.shape}, but must be one truth value, or one for "
+            f"each of the {model.world_count} worlds."
+        )
+    return np.broadcast_to(culled, model.world_count)

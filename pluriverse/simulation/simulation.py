@@ -15,7 +15,7 @@ from pluriverse.model.edits import Edits
 from pluriverse.model.schema import FRAME_ARRAYS
 from pluriverse.model.world_list import list_worlds
 from pluriverse.model.world_selection import WorldSelection, resolve_worlds
-from pluriverse.simulation.arguments import check_count, check_time_step
+from pluriverse.simulation.arguments import check_count, check_culled_worlds, check_time_step
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.figures import Figures
 from pluriverse.simulation.recording import is_recorded_by_others, outside_recordings
@@ -71,11 +71,13 @@ class Simulation:
         strict: Raise where a warning would be given.
         rigid_contact_max: Contact slots per world: one number, one per world, or None to estimate them.
         cull_contacts: Leave out contacts that cannot act in a step, for speed. The motion is the same up to
-            the tolerance of the solver; switched off, `contacts` lists everything within the gaps.
+            the tolerance of the solver; switched off, `contacts` lists everything within the gaps. One truth
+            value, or one per world.
 
     Raises:
-        TypeError: If `solver` is not a solver.
-        ValueError: If a number is out of range, or `solver` belongs to another model.
+        TypeError: If `solver` is not a solver, or `cull_contacts` has no truth values.
+        ValueError: If a number is out of range, `cull_contacts` has another length than there are worlds,
+            or `solver` belongs to another model.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Simulation:
         record: bool = True,
         strict: bool = False,
         rigid_contact_max: int | Sequence[int] | None = None,
-        cull_contacts: bool = True,
+        cull_contacts: bool | Sequence[bool] = True,
     ) -> None:
         check_time_step(dt)
         check_count("Simulation: decimation", decimation)
@@ -116,7 +118,7 @@ class Simulation:
             decimation=decimation,
             threads=threads,
             record=record and solver.is_recordable,
-            cull_contacts=bool(cull_contacts),
+            culled_worlds=check_culled_worlds(model, cull_contacts),
             rigid_contact_max=rigid_contact_max,
             stepped_worlds=lambda: self._stepped_worlds,
             split_worlds=lambda byte_counts: self._split_worlds(byte_counts),

@@ -1,6 +1,7 @@
 """The recorded step: solver steps of chunks of worlds, launched, or recorded once and replayed by threads."""
 
 import collections
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ class StepLoop:
         decimation: Solver steps in one step.
         threads: Number of CPU threads; all cores that the process may use if None.
         record: Whether steps are recorded and replayed.
-        cull_contacts: Whether contacts that cannot act are left out.
+        culled_worlds: Whether contacts of a world that cannot act are left out, shape [world].
         rigid_contact_max: Contact slots per world, as of `Simulation`.
         stepped_worlds: Returns the worlds that a step moves.
         split_worlds: Returns them in chunks for threads, given an estimate of the memory that a step of each
@@ -55,7 +56,7 @@ class StepLoop:
         decimation: int,
         threads: int | None,
         record: bool,
-        cull_contacts: bool,
+        culled_worlds: np.ndarray,
         rigid_contact_max: int | Sequence[int] | None,
         stepped_worlds: Callable[[], wp.array[int]],
         split_worlds: Callable[[np.ndarray], tuple[list[wp.array[int]], float]],
@@ -68,7 +69,11 @@ class StepLoop:
         self._dt = dt
         self._decimation = decimation
         self._record = record
-        self._culls_contacts = cull_contacts
+        self._culls_contacts = bool(culled_worlds.any())
+        self._world_complete: wp.array[int] | None = None
+        if self._culls_contacts and not culled_worlds.all():
+            complete = (~culled_worlds).astype(np.int32)
+            self._world_complete = wp.array(complete, dtype=int, device=model.device)
         self._stepped_worlds = stepped_worlds
         self._split_worlds = split_worlds
         contacts = solver.contacts(rigid_contact_max)
@@ -202,6 +207,8 @@ class StepLoop:
         state_in, state_out = self._states[source], self._states[target]
         if self._pipeline is not None:
             horizon = self._solver.contact_horizon(self._dt) if self._culls_contacts else None
+            if horizon is not None and self._world_complete is not None:
+                horizon = dataclasses.replace(horizon, world_complete=self._world_complete)
             self._pipeline.collide(state_in, self.contacts, worlds=worlds, horizon=horizon)
         self._solver.step(state_in, state_out, self._control, self.contacts, self._dt, worlds=worlds)
         self.statistics.accumulate(

@@ -84,6 +84,32 @@ def test_envs_that_are_not_in_their_cells_meet(gym):
     assert np.abs(rows[1, 0] - rows[0, 0]) > 0.05, "they pushed each other apart"
 
 
+def test_a_shared_world_is_the_same_beside_ordinary_ones(gym):
+    """64 boxes at places that overlap have the same bits whether an env of another group is there or not."""
+    rows = {}
+    for others in (0, 1):
+        params = make_params()
+        params.isolate_envs = False
+        sim = gym.create_sim(0, -1, gymapi.SIM_PHYSX, params)
+        plane = gymapi.PlaneParams()
+        plane.normal = gymapi.Vec3(0.0, 0.0, 1.0)
+        gym.add_ground(sim, plane)
+        box = gym.create_box(sim, 0.2, 0.2, 0.2)
+        for index in range(COUNT + others):
+            env = gym.create_env(sim, gymapi.Vec3(), gymapi.Vec3(), 8)
+            turn = gymapi.Quat.from_axis_angle(gymapi.Vec3(1.0, 0.5, 0.0), 0.02 * index)
+            pose = gymapi.Transform(gymapi.Vec3(0.21 * (index % 8), 0.21 * (index // 8), 0.15), turn)
+            gym.create_actor(env, box, pose, "box", 0 if index < COUNT else 7)
+        gym.prepare_sim(sim)
+        roots = gym.acquire_actor_root_state_tensor(sim)
+        for _ in range(10):
+            gym.simulate(sim)
+        gym.refresh_actor_root_state_tensor(sim)
+        assert sim.runtime.model.world_count == 1 + others
+        rows[others] = roots.numpy()[:COUNT].copy()
+    np.testing.assert_array_equal(rows[0], rows[1])
+
+
 def test_envs_whose_shapes_share_a_filter_bit_cannot_meet(gym):
     """So they are worlds of their own, wherever they stand; without the bit they are not."""
     sim, _ = boxes(gym, group=0, filter=1, spacing=0.05, count=3)

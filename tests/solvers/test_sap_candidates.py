@@ -345,3 +345,33 @@ def test_shapes_that_are_switched_off_are_not_readmitted():
     assert qd[1, 2] == pytest.approx(-30.0, rel=1e-3)
     np.testing.assert_array_equal(qd[0], 0.0)
     assert simulation.solver.readmitted_step_count.numpy().sum() == 0
+
+
+def test_worlds_choose_for_themselves_whether_contacts_are_left_out():
+    """A world has the bits that it has if all worlds choose as it does, and so do the contacts listed."""
+    runs = {}
+    chosen = np.arange(2 * len(SCENES)) % 3 == 1
+    for name, cull in (("all", True), ("none", False), ("some", chosen)):
+        model = make_model(*SCENES.values())
+        simulation = pv.Simulation(model, dt=DT, threads=1, cull_contacts=cull)
+        for _ in range(24):
+            simulation.step()
+        body_world = model.body_world.numpy()
+        bodies = np.concatenate([simulation.state.body_q.numpy(), simulation.state.body_qd.numpy()], axis=1)
+        counts = simulation.contacts.rigid_contact_count.numpy()[: model.world_count]
+        runs[name] = ([bodies[body_world == world] for world in range(model.world_count)], counts)
+    differ = 0
+    for world, culled in enumerate(chosen):
+        alike = "all" if culled else "none"
+        np.testing.assert_array_equal(runs["some"][0][world], runs[alike][0][world])
+        assert runs["some"][1][world] == runs[alike][1][world]
+        differ += runs["all"][1][world] != runs["none"][1][world]
+    assert differ > 2
+
+
+def test_a_wrong_choice_of_worlds_is_named():
+    model = make_model(cradle)
+    with pytest.raises(ValueError, match=r"cull_contacts has shape \(3,\).*each of the 2 worlds"):
+        pv.Simulation(model, dt=DT, cull_contacts=[True, False, True])
+    with pytest.raises(TypeError, match=r"cull_contacts is 0\.5, but must be True, False or one per world"):
+        pv.Simulation(model, dt=DT, cull_contacts=0.5)

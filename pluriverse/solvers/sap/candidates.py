@@ -186,7 +186,14 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         contacts.added_found[world] = known
         first_shape = shapes.world_shape[world]
         begin, end = shapes.collider_start[template], shapes.collider_start[template + 1]
-        if begin == end or world_frozen[world] != 0:
+        # Where every shape was looked at as far as its gaps, nothing can be missing.
+        is_complete = bool(True)
+        entry = begin
+        while entry < end and is_complete:
+            shape = first_shape + shapes.collider[entry]
+            is_complete = shapes.shape_body[shape] < 0 or state.change[shape] >= ANY_SPEED
+            entry += 1
+        if is_complete or world_frozen[world] != 0:
             return
 
         exceeded, missed = int(0), bool(False)

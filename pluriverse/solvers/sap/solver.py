@@ -1,5 +1,6 @@
 """SolverSAP: the stages of one step, in order."""
 
+import dataclasses
 import math
 import weakref
 from typing import Any
@@ -389,7 +390,7 @@ class SolverSAP(SolverBase):
 
     def _check_horizon(self, horizon: ContactHorizon, dt: float) -> None:
         """Raise if contacts were left out for another step than this one."""
-        if horizon.dt != dt or horizon != self.contact_horizon(dt):
+        if dataclasses.replace(horizon, world_complete=None) != self.contact_horizon(dt):
             raise ValueError(
                 f"SolverSAP.step: dt is {dt} s, but the contacts were found for a step of {horizon.dt} s or "
                 "for another solver. Pass horizon=solver.contact_horizon(dt) to collide(), or none."
