@@ -94,7 +94,10 @@ def _read_visuals(
 
 
 def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
-    """Return the asset of an MJCF file."""
+    """Return the asset of an MJCF file.
+
+    `collapse_fixed_joints` leaves bodies without joints as they are: scripts count on their indices.
+    """
     import mujoco
 
     from pluriverse.importers.mjcf_source import read_mjcf
@@ -123,7 +126,6 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
             floating=False if options.fix_base_link else None,
             parse_visuals=visuals,
             parse_sites=False,
-            collapse_fixed_joints=options.collapse_fixed_joints,
             keyframe=None,
         )
 

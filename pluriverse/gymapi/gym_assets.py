@@ -1,6 +1,7 @@
 """Asset calls: files and primitives as assets, and what assets consist of."""
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from pluriverse.gymapi.asset_files import load_mjcf, load_urdf, load_usd, primit
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.drives import check_dof_properties, drive_rows
 from pluriverse.gymapi.enums import DofType, JointType
-from pluriverse.gymapi.errors import GymError, require
+from pluriverse.gymapi.errors import GymError, GymWarning, require
 from pluriverse.gymapi.shape_properties import read_shape_properties, write_asset_shape_properties
 from pluriverse.gymapi.store import asset_rows
 from pluriverse.gymapi.structures import (
@@ -26,6 +27,7 @@ from pluriverse.gymapi.structures import (
 from pluriverse.gymapi.tendons import keep_tendons, put_tendon_properties
 from pluriverse.gymapi.values import IndexRange, Transform
 from pluriverse.importers.errors import AssetError
+from pluriverse.importers.urdf_repair import SHEET_SHARE
 
 _LOADERS: dict[str, Callable[[str, str, AssetOptions], Asset]] = {
     ".urdf": load_urdf,
@@ -96,8 +98,11 @@ class AssetCalls(Checks):
     def create_box(
         self, sim: Any, width: float, height: float, depth: float, options: AssetOptions | None = None
     ) -> Asset:
-        """Return the asset of a box of full sizes along x, y and z [m]."""
-        sizes = _sizes("create_box", width=width, height=height, depth=depth)
+        """Return the asset of a box of full sizes along x, y and z [m].
+
+        A size of zero becomes a thousandth of the largest one, with a warning.
+        """
+        sizes = _sizes("create_box", **_thickened(width=width, height=height, depth=depth))
         hx, hy, hz = (0.5 * size for size in sizes)
         return self._primitive(
             "create_box", sim, "box", options, lambda b, body: b.add_shape_box(body, hx=hx, hy=hy, hz=hz)
@@ -436,6 +441,23 @@ def _options(options: Any, call: str) -> AssetOptions:
             f"options.{name} is {value}, but must be > 0, infinite for none.",
         )
     return options.copy()
+
+
+def _thickened(**sizes: Any) -> dict[str, Any]:
+    """Return the sizes of a box, where those of zero are replaced by the thickness of a sheet."""
+    values = {name: as_float(value, name, "create_box") for name, value in sizes.items()}
+    largest = max(values.values())
+    flat = [name for name, value in values.items() if value == 0.0]
+    if not flat or not 0.0 < largest < np.inf:
+        return sizes
+    thickness = SHEET_SHARE * largest
+    warnings.warn(
+        f"create_box: {' and '.join(flat)} {'is' if len(flat) == 1 else 'are'} 0, so the box is a plate "
+        f"{thickness:g} m thick. Give each size a positive value.",
+        GymWarning,
+        stacklevel=3,
+    )
+    return {name: value or thickness for name, value in values.items()}
 
 
 def _sizes(call: str, **sizes: float) -> list[float]:

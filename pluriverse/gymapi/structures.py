@@ -258,7 +258,7 @@ class AssetOptions(_Structure):
     fix_base_link: bool = False
     """Whether the root is welded to the env."""
     collapse_fixed_joints: bool = False
-    """Whether links behind fixed joints become part of their parents."""
+    """Whether links behind fixed joints become part of their parents; bodies of MJCF never do."""
     default_dof_drive_mode: DofDriveMode | int = DofDriveMode.DOF_MODE_NONE
     """Drive mode of URDF degrees of freedom; those of MJCF have that of their actuators."""
     density: float = 1000.0

@@ -106,6 +106,7 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
         _repair_joint(joint, note)
         _note_unknown(joint, JOINT_CHILDREN, report)
     _add_world(root, note)
+    _remove_loose_links(root, note)
     for color in list(root.iter("color")):
         numbers = _numbers(color.get("rgba"))
         if numbers is not None and len(numbers) == 3:
@@ -191,6 +192,19 @@ def _add_world(root: Any, note: Any) -> None:
     if used and "world" not in names:
         root.insert(0, root.makeelement("link", {"name": "world"}))
         note("undefined link 'world'", used[0], "it is a link without mass at the base")
+
+
+def _remove_loose_links(root: Any, note: Any) -> None:
+    """Remove links without mass that no joint connects, but for the first link of the file."""
+    ends = (end for joint in root.findall("joint") for end in joint if end.tag in ("parent", "child"))
+    connected = {end.get("link") for end in ends}
+    names = {link.get("name") for link in root.findall("link")}
+    if not connected or not connected <= names:
+        return  # the name of a link may be misspelt: the checks say so
+    for link in root.findall("link"):
+        if link.get("name") not in connected and link.find("inertial") is None:
+            note("link without mass that no joint connects", link, "it is left out with its shapes")
+            root.remove(link)
 
 
 def _note_unknown(owner: Any, known: tuple[str, ...], report: ImportReport) -> None:

@@ -145,6 +145,20 @@ def test_joints_that_are_not_to_collapse_stay(gym, folder):
     np.testing.assert_allclose(position_of(env, actor, 1), [0.0, 0.1, 0.5], atol=1e-6)
 
 
+def test_bodies_of_mjcf_do_not_collapse(gym, tmp_path):
+    """Scripts index the bodies of a hand by number, counting those that are welded to their parents."""
+    (tmp_path / "hand.xml").write_text(
+        """<mujoco><worldbody><body name="mount"><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+        <body name="forearm"><inertial pos="0 0 0.2" mass="4" diaginertia="1 1 1"/>
+        <body name="palm" pos="0 0 0.3"><joint type="hinge"/><geom size="0.05" density="1000"/></body>
+        </body></body></worldbody></mujoco>"""
+    )
+    sim = make_sim()
+    options = undamped(collapse_fixed_joints=True, fix_base_link=True)
+    asset = gym.load_asset(sim, str(tmp_path), "hand.xml", options)
+    assert gym.get_asset_rigid_body_names(asset) == ["mount", "forearm", "palm"]
+
+
 @pytest.mark.parametrize("option", ["convex_decomposition_from_submeshes", "vhacd_enabled"])
 def test_ball_falls_between_convex_pieces(gym, folder, monkeypatch, tmp_path, option):
     """Two posts in one mesh are one hull, on which a ball lies; as pieces they let it through."""

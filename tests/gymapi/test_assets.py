@@ -113,6 +113,16 @@ def test_compliance_is_how_far_a_load_sinks(gym):
     np.testing.assert_allclose(sunk, 8.0 * 9.81 * 1e-4 / 4.0, rtol=0.05)
 
 
+def test_a_box_without_depth_is_a_plate(gym):
+    """Scripts hide tables by sizes of zero; a box without any size remains an error."""
+    sim = make_sim()
+    with pytest.warns(gymapi.GymWarning, match="depth is 0, so the box is a plate 0.0003 m thick"):
+        plate = gym.create_box(sim, 0.3, 0.3, 0.0)
+    np.testing.assert_allclose(plate.builder.shape_scale[0], (0.15, 0.15, 0.00015))
+    with pytest.raises(ValueError, match="width is 0.0 m"):
+        gym.create_box(sim, 0.0, 0.0, 0.0)
+
+
 def test_precession_can_be_switched_off(gym):
     """Without gyroscopic forces a box that spins off its axes keeps its angular velocity."""
     sim = make_sim(gravity=0.0, substeps=4)

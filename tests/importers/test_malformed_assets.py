@@ -72,7 +72,13 @@ MALFORMED_URDF = {
         ("hang on one another in a circle", "begin at one root link"),
     ),
     "link on itself": (urdf(ends=("tip", "tip")), ("joint 'elbow'", "'tip', 'tip'", "circle")),
-    "two roots": (urdf(rest='<link name="lost"/>'), ("link 'lost'", "'base', 'lost'", "Connect them")),
+    "two roots": (
+        urdf(
+            rest='<link name="lost"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" '
+            'iyz="0" izz="1"/></inertial></link>'
+        ),
+        ("link 'lost'", "'base', 'lost'", "Connect them"),
+    ),
     "axis without direction": (
         urdf(inside='<axis xyz="0 0 0"/>'),
         ("<axis> of joint 'elbow'", "no direction", "not zero"),

@@ -116,6 +116,12 @@ REPAIRED = {
         lambda b: b.shape_scale[0],
         (0.5, 1.0, 0.001),
     ),
+    "link that no joint connects": (
+        arm(INERTIAL, rest=f'<link name="flange">{BOX}</link>'),
+        "link without mass that no joint connects",
+        lambda b: (b.shape_count, sum("flange" in label for label in b.body_label)),
+        (0, 0),
+    ),
     "negative limit of effort": (
         arm(joint='<axis xyz="0 0 1"/><limit effort="-1" velocity="2"/>'),
         "negative effort limit",
