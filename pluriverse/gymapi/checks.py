@@ -1,5 +1,6 @@
 """Checks: convert the handles of calls into objects, or raise a clear error."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,12 @@ class Checks:
 
 
 def _is_int(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
+    """Return whether a value is a whole number: one of Python, NumPy, or a tensor of one element."""
+    try:
+        operator.index(value)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return not isinstance(value, bool | np.bool_)
 
 
 def _listed(names: list[str]) -> str:

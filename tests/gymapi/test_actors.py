@@ -45,6 +45,21 @@ def test_indices_count_in_order_of_creation(gym, assets):
     assert (bodies, dofs, gym.get_sim_actor_count(sim)) == (12, 6, 6)
 
 
+@pytest.mark.parametrize("whole", [np.int32, np.array, "torch"])
+def test_handles_may_be_array_scalars(gym, assets, whole):
+    """Scripts look actors up in tensors; a fraction or a truth value is no handle."""
+    if whole == "torch":
+        whole = pytest.importorskip("torch", reason="PyTorch is not installed").tensor
+    sim = make_sim()
+    env = add_env(sim)
+    actor = gym.create_actor(env, gym.load_asset(sim, assets, "cartpole.urdf"), at(), "cartpole", 0, 1)
+    assert gym.find_actor_rigid_body_index(env, whole(actor), "pole", gymapi.DOMAIN_ENV) == 2
+    assert gym.get_rigid_name(env, whole(2)) == "pole"
+    for wrong in (whole(actor) + 0.5, True):
+        with pytest.raises(TypeError, match="actor handle for env 0"):
+            gym.get_actor_name(env, wrong)
+
+
 def test_envs_fill_a_grid(gym):
     """Columns run along x, rows along the other horizontal axis."""
     for axis, second in ((gymapi.UP_AXIS_Z, 1), (gymapi.UP_AXIS_Y, 2)):
