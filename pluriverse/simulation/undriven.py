@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pluriverse.model import Control, Model
-from pluriverse.types import EqType, JointTargetMode, JointType
+from pluriverse.types import BodyFlags, EqType, JointTargetMode, JointType
 from pluriverse.warnings import UndrivenJointWarning
 
 # Calls of `Simulation.step` after which targets are looked at: scripts set them before the first step, or in
@@ -29,7 +29,9 @@ def targets_without_drive(model: Model, control: Control, driven: Iterable[np.nd
     scalar = np.isin(kind, (JointType.REVOLUTE, JointType.PRISMATIC, JointType.D6))
     mode = model.joint_target_mode.numpy()
     idle = (model.joint_target_ke.numpy() == 0.0) & (model.joint_target_kd.numpy() == 0.0)
-    idle = (mode == JointTargetMode.NONE) | (idle & (mode != JointTargetMode.EFFORT))
+    # A kinematic body moves as its targets say, whatever the gains.
+    is_kinematic = model.body_flags.numpy()[model.joint_child.numpy()[owner]] == BodyFlags.KINEMATIC
+    idle = (mode == JointTargetMode.NONE) | (idle & (mode != JointTargetMode.EFFORT) & ~is_kinematic)
     aimed = (control.joint_target_pos.numpy() != 0.0) | (control.joint_target_vel.numpy() != 0.0)
     found = scalar & idle & aimed
     for dofs in driven:

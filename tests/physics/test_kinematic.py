@@ -1,5 +1,7 @@
 """Kinematic bodies against closed forms: belts, platforms, carts, turntables; and that nothing moves them."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from pluriverse import (
     Simulation,
     SolverSAP,
 )
-from pluriverse.warnings import StructureEditWarning
+from pluriverse.warnings import StructureEditWarning, UndrivenJointWarning
 
 GRAVITY = 9.81
 DT = 0.005
@@ -142,6 +144,15 @@ def test_a_pendulum_on_an_accelerated_cart_hangs_along_the_apparent_gravity():
         simulation.step(10)  # at constant speed again: the pendulum begins to swing, the cart does not care
         assert simulation.state.joint_qd.numpy()[0] == np.float32(acceleration * 200 * DT)
         assert abs(simulation.state.joint_qd.numpy()[1]) > 0.1
+
+
+def test_a_target_of_a_kinematic_body_is_not_reported_as_undriven():
+    """It moves as its targets say without any gain, so `Simulation` has nothing to warn of."""
+    with simulation_of(pendulum_on_cart(), **EXACT) as simulation:
+        simulation.control.joint_target_vel.assign([1.0, 0.0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UndrivenJointWarning)
+            simulation.step()
 
 
 @pytest.mark.parametrize("mode", [JointTargetMode.NONE, JointTargetMode.VELOCITY])
