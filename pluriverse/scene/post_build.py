@@ -329,15 +329,21 @@ class SetJointQ(Operation):
 
 @register_operation("copy_joint_q_to_joint_targets")
 class CopyJointQToJointTargets(JointSelection, Operation):
-    """Let joints hold the position they are in."""
+    """Let joints hold the position they are in; all of them where none are named."""
 
     def apply(self, assembly: Assembly) -> None:
         """Copy the positions."""
         builder = assembly.builder
-        if not self.selects_joints:
-            raise FieldError("name the joints by 'joint', 'joints', 'label_prefix' or 'match'")
+        if self.selects_joints:
+            joints = self.joint_indices(builder.joint_label, assembly.known_joint_ids())
+        elif self.index is None and self.range is None:
+            joints = list(range(len(builder.joint_label)))
+        else:  # coordinates and degrees of freedom are numbered differently
+            raise FieldError(
+                "name the joints by 'joint', 'joints', 'label_prefix' or 'match', or none for all of them"
+            )
         copied = 0
-        for joint in self.joint_indices(builder.joint_label, assembly.known_joint_ids()):
+        for joint in joints:
             coords = range(*joint_range(builder.joint_q_start, joint, len(builder.joint_q)))
             dofs = range(*joint_range(builder.joint_qd_start, joint, len(builder.joint_qd)))
             # A quaternion is no target position: free and ball joints are left as they are.
