@@ -1,4 +1,4 @@
-"""One script that goes through an actor's whole life as scripts for Isaac Gym write it, in the order of its manual.
+"""A script through the whole life of an actor, as those for Isaac Gym are written.
 
 Creation in a loop with cached handles, aggregates, every drive mode by whole arrays, states of actors, envs
 and the sim, and indices in every domain.
@@ -100,7 +100,8 @@ def test_every_drive_mode_does_what_its_name_says(gym, script):
         gym.get_actor_dof_states(env, actor, gymapi.STATE_VEL)["vel"], targets, atol=1e-3
     )
     other = gym.get_actor_dof_states(envs[0], actors[0], gymapi.STATE_ALL)
-    assert not other["pos"].any() and not other["vel"].any()  # its env was never driven
+    assert not other["pos"].any()  # its env was never driven
+    assert not other["vel"].any()
 
 
 def test_states_are_saved_and_restored_for_actor_env_and_sim(gym, script):
@@ -112,7 +113,7 @@ def test_states_are_saved_and_restored_for_actor_env_and_sim(gym, script):
     dof_states = np.copy(gym.get_actor_dof_states(env, actor, gymapi.STATE_ALL))
     assert saved["pose"]["p"].dtype.names == saved["vel"]["linear"].dtype.names == ("x", "y", "z")
     assert saved["pose"]["r"].dtype.names == ("x", "y", "z", "w")
-    assert len(of_env) == 6 and len(of_actor) == 3
+    assert (len(of_env), len(of_actor)) == (6, 3)
 
     for restore in (
         lambda: gym.set_sim_rigid_body_states(sim, saved, gymapi.STATE_ALL),

@@ -1,4 +1,4 @@
-"""Fragments that descriptions of the format show: merged into a small scene, each loads strictly, steps and acts."""
+"""Fragments of scene files as users write them: in a small scene each loads strictly, steps and acts."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def loaded(folder, fragment: str, *, replace: bool = False):
 
 def test_the_minimal_scene_falls_with_its_own_time_step_and_solver(tmp_path):
     scene = loaded(tmp_path, "", replace=True)
-    assert scene.settings.dt == 0.003 and scene.settings.max_rigid_contact == 64
+    assert (scene.settings.dt, scene.settings.max_rigid_contact) == (0.003, 64)
     assert scene.settings.solver_options == {
         "contact_preset_variant": "approx32",
         "line_search_variant": "monotone_decay",
