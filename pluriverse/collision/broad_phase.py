@@ -23,7 +23,7 @@ from pluriverse.collision.pair_table import (
     PairTable,
     named_shapes,
 )
-from pluriverse.collision.shape_pair import bounds_overlap, flat_shape, is_near_plane, is_within_reach
+from pluriverse.collision.shape_pair import bounds_overlap, flat_shape, is_near_plane, is_within_threshold
 from pluriverse.collision.shape_state import ShapeState, bounds_vector
 from pluriverse.launch import launch_kernel
 from pluriverse.math.bit_sets import LANE_COUNT, next_set_bit, overlap_functions, sorted_scratch_size
@@ -101,17 +101,17 @@ class BroadPhase:
         model: Model whose shapes collide.
         pairs: Candidate pairs of its templates.
         table: The same on the device.
-        wanted: One of `BROAD_PHASES`, or None to choose by the number of pairs and shapes.
+        requested: One of `BROAD_PHASES`, or None to choose by the number of pairs and shapes.
 
     Raises:
         ValueError: If there is no such broad phase.
     """
 
-    def __init__(self, model: Model, pairs: HostPairs, table: PairTable, wanted: str | None):
-        if wanted is not None and wanted not in BROAD_PHASES:
+    def __init__(self, model: Model, pairs: HostPairs, table: PairTable, requested: str | None):
+        if requested is not None and requested not in BROAD_PHASES:
             raise ValueError(
-                f"broad_phase: {wanted!r} is none of {', '.join(map(repr, BROAD_PHASES))}, or None to choose "
-                "by the number of pairs of a world."
+                f"broad_phase: {requested!r} is none of {', '.join(map(repr, BROAD_PHASES))}, or None to "
+                "choose by the number of pairs of a world."
             )
         device = model.device
         template_count = len(model.templates)
@@ -124,7 +124,7 @@ class BroadPhase:
             dense[:] = False
         automatic = np.where(dense, _MODES["nxn"], _MODES["explicit"])
         automatic = np.where(pair_counts >= SWEEP_PAIR_COUNT, _MODES["sap"], automatic)
-        mode = automatic if wanted is None else np.full(template_count, _MODES[wanted])
+        mode = automatic if requested is None else np.full(template_count, _MODES[requested])
         self.template_mode: np.ndarray = mode
         """How each template finds its near pairs, as `BROAD_PHASES` counts, shape [template]."""
         self.table = table
@@ -196,11 +196,11 @@ def _lookup(pairs: HostPairs, template: int, shapes: np.ndarray) -> np.ndarray:
     if len(shapes) == 0:
         return table
     low = int(shapes[0])
-    place = np.zeros(int(shapes[-1]) - low + 1, dtype=np.int32)
-    place[shapes - low] = np.arange(len(shapes), dtype=np.int32)
+    local_index = np.zeros(int(shapes[-1]) - low + 1, dtype=np.int32)
+    local_index[shapes - low] = np.arange(len(shapes), dtype=np.int32)
     begin = int(pairs.start[template * COLLIDER_COUNT])
     for rows in _bounded_rows(pairs, template):
-        first, second = place[pairs.shape0[rows] - low], place[pairs.shape1[rows] - low]
+        first, second = local_index[pairs.shape0[rows] - low], local_index[pairs.shape1[rows] - low]
         number = np.arange(rows.start - begin, rows.stop - begin, dtype=np.int32)
         table[first, second] = number
         table[second, first] = number
@@ -280,15 +280,15 @@ def sort_entries(
     for index in range(1, count):
         entry = data.order[first + index]
         key = lower_end(state, flat_shape(data.shape[first_entry + entry], first_shape), axis)
-        place = int(index)
-        while place > 0:
-            other = data.order[first + place - 1]
+        position = int(index)
+        while position > 0:
+            other = data.order[first + position - 1]
             if lower_end(state, flat_shape(data.shape[first_entry + other], first_shape), axis) > key:
-                data.order[first + place] = other
-                place -= 1
+                data.order[first + position] = other
+                position -= 1
             else:
                 break
-        data.order[first + place] = entry
+        data.order[first + position] = entry
 
 
 @wp.func
@@ -415,6 +415,6 @@ def find_near_pair(
             while index < last:
                 shape0 = flat_shape(table.pair_shape0[first_pair + index], first_shape)
                 shape1 = flat_shape(table.pair_shape1[first_pair + index], first_shape)
-                if not is_within_reach(state, shape0, shape1):
+                if not is_within_threshold(state, shape0, shape1):
                     clear_bit(table.near, first_word, index)
                 index = next_set_bit(table.near, first_word, index + 1, last)

@@ -73,7 +73,7 @@ def make_contact_output(contacts: Any, separation: wp.array, heap: wp.array) -> 
 def sift_down(output: ContactOutput, start: int, count: int, position: int, slot: int) -> None:
     """Let `slot` sink from `position` of the heap of a world to where no slot below it is shallower."""
     separation = output.separation[slot]
-    place = int(position)
+    node = int(position)
     child = int(2 * position + 1)
     while child < count:
         if child + 1 < count:
@@ -85,10 +85,10 @@ def sift_down(output: ContactOutput, start: int, count: int, position: int, slot
         if separation >= output.separation[child_slot]:
             child = count
         else:
-            output.heap[start + place] = child_slot
-            place = child
-            child = 2 * place + 1
-    output.heap[start + place] = slot
+            output.heap[start + node] = child_slot
+            node = child
+            child = 2 * node + 1
+    output.heap[start + node] = slot
 
 
 @wp.func

@@ -189,16 +189,16 @@ class CollisionPipeline:
             self._heap,
         )
 
-    def _capacities(self, wanted: int | Sequence[int] | np.ndarray | None) -> np.ndarray:
+    def _capacities(self, requested: int | Sequence[int] | np.ndarray | None) -> np.ndarray:
         """Return the slots of each world, shape [world]."""
-        if wanted is None:
+        if requested is None:
             return self._template_capacities()[self.model.world_template]
-        capacities = np.asarray(wanted)
+        capacities = np.asarray(requested)
         if capacities.ndim == 0:
             capacities = np.full(self.model.world_count, capacities)
         if capacities.shape != (self.model.world_count,) or not np.issubdtype(capacities.dtype, np.integer):
             raise ValueError(
-                f"rigid_contact_max: {np.asarray(wanted).tolist()} is neither a whole number nor one "
+                f"rigid_contact_max: {np.asarray(requested).tolist()} is neither a whole number nor one "
                 f"for each of the {self.model.world_count} worlds."
             )
         if (capacities < 0).any():
@@ -270,8 +270,8 @@ def find_hydroelastic_shapes(model: Model, is_solid: np.ndarray) -> np.ndarray:
     Raises:
         ValueError: If one has no stiffness.
     """
-    wanted = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
-    marked = (model.shape_flags.numpy() & wanted) == wanted
+    required = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
+    marked = (model.shape_flags.numpy() & required) == required
     bad = marked & ~(model.shape_material_kh.numpy() > 0.0)
     if bad.any():
         shape = int(np.argmax(bad))
@@ -372,10 +372,10 @@ def _check_planes(model: Model, collision_type: np.ndarray, first_shape: np.ndar
         shapes = first_shape[template.worlds][:, None] + np.arange(template.shape_count)
         differs = np.argwhere(collision_type[shapes] != collision_type[shapes[:1]])
         if len(differs):
-            row, place = differs[0]
-            scale = model.shape_scale.numpy()[shapes[[0, row], place]].tolist()
+            row, slot = differs[0]
+            scale = model.shape_scale.numpy()[shapes[[0, row], slot]].tolist()
             raise ValueError(
-                f"shape '{model.shape_label[shapes[row, place]]}' (index {shapes[row, place]}): the plane "
+                f"shape '{model.shape_label[shapes[row, slot]]}' (index {shapes[row, slot]}): the plane "
                 f"has the size {scale[1][:2]} in world {template.worlds[row]} and {scale[0][:2]} in world "
                 f"{template.worlds[0]}, but worlds of one kind have the same planes finite and infinite "
                 "(size 0). Make both finite or both infinite."

@@ -26,8 +26,8 @@ def closest_segment_points(half0: wp.vec3, position: wp.vec3, half1: wp.vec3) ->
         s = wp.clamp((e * b - c * f) / determinant, -1.0, 1.0)
     elif a > 0.0:
         # The part of segment 0 beside segment 1.
-        reach = wp.abs(c) / a
-        s = 0.5 * (wp.clamp(e / a - reach, -1.0, 1.0) + wp.clamp(e / a + reach, -1.0, 1.0))
+        half_overlap = wp.abs(c) / a
+        s = 0.5 * (wp.clamp(e / a - half_overlap, -1.0, 1.0) + wp.clamp(e / a + half_overlap, -1.0, 1.0))
     if b > 0.0:
         t = (c * s - f) / b
         if t < -1.0 or t > 1.0:

@@ -11,7 +11,7 @@ from pluriverse.collision.shape_state import ShapeModel, ShapeState, bounds_vect
 from pluriverse.math.bit_sets import next_set_bit
 
 # Least share of the distance of two points that their spins leave to be closed by their speeds: ten times
-# the reach is more than any gap. (A spin that turns a body by a radian in a step is not resolved in any
+# the threshold is more than any gap. (A spin that turns a body by a radian in a step is not resolved in any
 # case.)
 LEAST_SHARE = wp.constant(0.1)
 
@@ -38,7 +38,7 @@ class ShapePair:
     """Origin of the second shape in the frame of the first [m]."""
     extent: float
     """How large the smaller of the two is, for tolerances [m]."""
-    reach: float
+    threshold: float
     """Largest distance [m] at which the pair has a contact: both margins, and both gaps or what both shapes
     may move in a step, if that is less."""
 
@@ -76,7 +76,7 @@ def plane_height_bound(state: ShapeState, plane: int, shape: int) -> float:
     bounds = state.bounds[shape]
     center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (state.origin[plane] + state.offset[plane])
     # The bounds hold what the shape may move by itself.
-    moved = state.reach[shape]
+    moved = state.threshold[shape]
     extent = wp.abs(up[0]) * (bounds[3] - moved) + wp.abs(up[1]) * (bounds[4] - moved)
     return wp.dot(up, center) - extent - wp.abs(up[2]) * (bounds[5] - moved)
 
@@ -89,7 +89,7 @@ def is_near_plane(state: ShapeState, plane: int, shape: int) -> bool:
     center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (state.origin[plane] + state.offset[plane])
     extent = wp.abs(up[0]) * bounds[3] + wp.abs(up[1]) * bounds[4] + wp.abs(up[2]) * bounds[5]
     # The bounds of the shape contain its own margin and gap, or what it may move.
-    return wp.dot(up, center) - extent <= state.reach[plane]
+    return wp.dot(up, center) - extent <= state.threshold[plane]
 
 
 @wp.func
@@ -103,7 +103,7 @@ def distance_bound(state: ShapeState, shape0: int, shape1: int) -> float:
     """Return a lower bound of the distance of two shapes that have bounds [m]."""
     a, b = state.bounds[shape0], state.bounds[shape1]
     # The bounds hold what each may move by itself.
-    moved = state.reach[shape0] + state.reach[shape1]
+    moved = state.threshold[shape0] + state.threshold[shape1]
     x = wp.max(wp.abs(a[0] - b[0]) - (a[3] + b[3] - moved), 0.0)
     y = wp.max(wp.abs(a[1] - b[1]) - (a[4] + b[4] - moved), 0.0)
     z = wp.max(wp.abs(a[2] - b[2]) - (a[5] + b[5] - moved), 0.0)
@@ -156,46 +156,46 @@ def pair_speed(state: ShapeState, shape0: int, shape1: int) -> float:
 
 
 @wp.func
-def reach_at_speed(lead: float, speed: float, spin: float) -> float:
+def threshold_at_speed(lead: float, speed: float, spin: float) -> float:
     """Return the distance up to which contacts may act at a speed and the larger of both spins [m]."""
     # The points of a contact are next to each other but for its distance d, by which a spin adds spin d.
     return lead * speed / wp.max(1.0 - lead * spin, LEAST_SHARE)
 
 
 @wp.func
-def reach_at_change(state: ShapeState, shape0: int, shape1: int, change: float) -> float:
+def threshold_at_change(state: ShapeState, shape0: int, shape1: int, change: float) -> float:
     """Return the distance up to which contacts may act if the relative velocity changes by `change` [m]."""
     lead = wp.max(state.lead[shape0], state.lead[shape1])
     spin = wp.max(wp.length(state.spin[shape0]), wp.length(state.spin[shape1]))
-    return reach_at_speed(lead, pair_speed(state, shape0, shape1) + change, spin)
+    return threshold_at_speed(lead, pair_speed(state, shape0, shape1) + change, spin)
 
 
 @wp.func
-def reach_within_gaps(state: ShapeState, shape0: int, shape1: int) -> float:
+def threshold_within_gaps(state: ShapeState, shape0: int, shape1: int) -> float:
     """Return the distance beyond which a pair has no contacts, however fast it is [m]."""
-    return state.gap_reach[shape0] + state.gap_reach[shape1]
+    return state.gap_threshold[shape0] + state.gap_threshold[shape1]
 
 
 @wp.func
-def pair_reach(state: ShapeState, shape0: int, shape1: int) -> float:
-    """Return the largest distance [m] at which a pair has contacts; see `ShapePair.reach`."""
-    within_gaps = reach_within_gaps(state, shape0, shape1)
+def pair_threshold(state: ShapeState, shape0: int, shape1: int) -> float:
+    """Return the largest distance [m] at which a pair has contacts; see `ShapePair.threshold`."""
+    within_gaps = threshold_within_gaps(state, shape0, shape1)
     if wp.max(state.lead[shape0], state.lead[shape1]) <= 0.0:
-        return wp.min(state.reach[shape0] + state.reach[shape1], within_gaps)
-    acting = reach_at_change(state, shape0, shape1, state.change[shape0] + state.change[shape1])
+        return wp.min(state.threshold[shape0] + state.threshold[shape1], within_gaps)
+    acting = threshold_at_change(state, shape0, shape1, state.change[shape0] + state.change[shape1])
     return wp.min(state.margin[shape0] + state.margin[shape1] + acting, within_gaps)
 
 
 @wp.func
-def is_within_reach(state: ShapeState, shape0: int, shape1: int) -> bool:
-    """Return whether two shapes whose bounds overlap are within the reach of their pair."""
+def is_within_threshold(state: ShapeState, shape0: int, shape1: int) -> bool:
+    """Return whether two shapes whose bounds overlap may be closer than the threshold of their pair."""
     if wp.max(state.lead[shape0], state.lead[shape1]) <= 0.0:
         return True
     distance = distance_bound(state, shape0, shape1)
     # Bounds that overlap where they are need no speeds.
     if distance == 0.0:
         return True
-    return distance <= pair_reach(state, shape0, shape1)
+    return distance <= pair_threshold(state, shape0, shape1)
 
 
 @wp.func
@@ -215,7 +215,7 @@ def make_shape_pair(state: ShapeState, world: int, shape0: int, shape1: int) -> 
         (state.origin[shape1] - state.origin[shape0]) + (state.offset[shape1] - state.offset[shape0])
     )
     pair.extent = wp.min(state.extent[shape0], state.extent[shape1])
-    pair.reach = pair_reach(state, shape0, shape1)
+    pair.threshold = pair_threshold(state, shape0, shape1)
     return pair
 
 

@@ -111,14 +111,14 @@ class ShapeState:
     """World box around shape, margin and what the shape may move in a step, or its gap [m], shape [shape]."""
     size: wp.array[wp.vec3]
     """Sizes as colliders use them [m]: `shape_scale`, half extents for a slab, shape [shape]."""
-    reach: wp.array[float]
+    threshold: wp.array[float]
     """Margin plus what the shape may move in a step, or plus its gap [m], shape [shape]."""
     margin: wp.array[float]
     """Margin, and with a horizon how far apart contacts may act at no speed besides [m], shape [shape]."""
-    gap_reach: wp.array[float]
+    gap_threshold: wp.array[float]
     """Margin plus gap [m], shape [shape]."""
-    reach_limit: wp.array[float]
-    """Largest `reach` that can matter, as both gaps end it [m], shape [shape]."""
+    threshold_limit: wp.array[float]
+    """Largest `threshold` that can matter, as both gaps limit it [m], shape [shape]."""
     change: wp.array[float]
     """By how much the velocity of no point of the shape is assumed to change in this step [m/s], shape
     [shape]."""
@@ -150,11 +150,11 @@ def make_shape_state(shape_count: int, device: Any) -> ShapeState:
     state.offset = wp.zeros(shape_count, dtype=wp.vec3, device=device)
     state.bounds = wp.zeros(shape_count, dtype=bounds_vector, device=device)
     state.size = wp.zeros(shape_count, dtype=wp.vec3, device=device)
-    state.reach = wp.zeros(shape_count, dtype=float, device=device)
+    state.threshold = wp.zeros(shape_count, dtype=float, device=device)
     state.extent = wp.zeros(shape_count, dtype=float, device=device)
     state.margin = wp.zeros(shape_count, dtype=float, device=device)
-    state.gap_reach = wp.zeros(shape_count, dtype=float, device=device)
-    state.reach_limit = wp.zeros(shape_count, dtype=float, device=device)
+    state.gap_threshold = wp.zeros(shape_count, dtype=float, device=device)
+    state.threshold_limit = wp.zeros(shape_count, dtype=float, device=device)
     state.change = wp.zeros(shape_count, dtype=float, device=device)
     state.lead = wp.zeros(shape_count, dtype=float, device=device)
     state.friction = wp.zeros(shape_count, dtype=float, device=device)
@@ -370,7 +370,7 @@ def update_motion(
     state.change[shape] = change
     # No pair is looked at beyond its gaps. Without that bound rounding would lose the extents of the shape.
     limit = model.shape_gap[shape] + world_lead.gap
-    state.reach_limit[shape] = margin + limit
+    state.threshold_limit[shape] = margin + limit
     at_rest = lead * horizon.sliding_speed
     state.margin[shape] = margin + at_rest
     return wp.min((speed + change) * lead + at_rest, limit)
@@ -384,12 +384,14 @@ def raise_change(state: ShapeState, shape: int, change: float):
         state.change[shape] = change
         bounds = state.bounds[shape]
         if bounds[3] >= 0.0:
-            reach = state.reach[shape]
-            grown = wp.max(wp.min(reach + more * state.lead[shape], state.reach_limit[shape]), reach)
+            threshold = state.threshold[shape]
+            grown = wp.max(
+                wp.min(threshold + more * state.lead[shape], state.threshold_limit[shape]), threshold
+            )
             for axis in range(3, 6):
-                bounds[axis] = bounds[axis] + (grown - reach)
+                bounds[axis] = bounds[axis] + (grown - threshold)
             state.bounds[shape] = bounds
-            state.reach[shape] = grown
+            state.threshold[shape] = grown
 
 
 @wp.func
@@ -409,7 +411,7 @@ def update_shape(
     if not has_its_mesh(model, shape):
         # An index that somebody wrote there: it is reported, and must not be followed.
         state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
-        state.reach[shape] = NOTHING
+        state.threshold[shape] = NOTHING
         return False
     local = model.shape_transform[shape]
     origin = wp.vec3(0.0, 0.0, 0.0)
@@ -464,25 +466,25 @@ def update_shape(
     state.radius[shape] = radius
     if is_fixed:
         body = -1
-    reach = margin + update_motion(shape, body, body_axes, model, horizon, world_lead, state)
+    threshold = margin + update_motion(shape, body, body_axes, model, horizon, world_lead, state)
     distance = wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2])
-    inflation = reach + POSITION_ROUNDING * distance
+    inflation = threshold + POSITION_ROUNDING * distance
 
     state.rotation[shape] = rotation
     state.origin[shape] = origin
     state.offset[shape] = offset
     state.size[shape] = size
     is_enabled = model.shape_enabled[shape]
-    # Of a plane, the reach alone decides what comes near; of all others, their bounds.
-    state.reach[shape] = wp.where(is_enabled, reach, NOTHING)
-    state.gap_reach[shape] = margin + model.shape_gap[shape]
+    # What comes near a plane depends on its threshold alone; of all others, on their bounds.
+    state.threshold[shape] = wp.where(is_enabled, threshold, NOTHING)
+    state.gap_threshold[shape] = margin + model.shape_gap[shape]
     state.extent[shape] = wp.where(shape_type == PLANE, ANY_SPEED, wp.length(extent))
     # Written so that NaN fails each comparison.
     norm = wp.dot(q, q)
     is_valid = distance < POSITION_LIMIT and norm > QUATERNION_NORM_MIN and norm < POSITION_LIMIT
-    is_valid = is_valid and is_number(half[0] + half[1] + half[2] + reach)
+    is_valid = is_valid and is_number(half[0] + half[1] + half[2] + threshold)
     if horizon.is_limited != 0 and body >= 0:
-        # What is looked for depends on the velocity, and limits of the reach would hide that it is no number.
+        # The threshold depends on the velocity, but its limits would hide that the velocity is no number.
         qd = horizon.body_qd[body]
         is_valid = is_valid and wp.dot(qd, wp.spatial_vector()) == 0.0
     if is_valid and is_enabled:

@@ -110,7 +110,7 @@ def eval_jacobian(
         TypeError: If the mask is not made of truth values.
         ValueError: If an array has the wrong shape, type or device.
     """
-    chosen = check_mask(model, mask, "eval_jacobian")
+    selected = check_mask(model, mask, "eval_jacobian")
     query, worlds = place_state(model, state, worlds)
     shape = (model.articulation_count, 6 * query.link_count_max, query.dof_count_max)
     J = output_array(J, shape, model, "eval_jacobian", types=(wp.float32, wp.float64))
@@ -124,7 +124,7 @@ def eval_jacobian(
             model.structure.joint_articulation,
             query.joint_index,
             query.dof_index,
-            chosen,
+            selected,
             query.workspace.data,
         ],
         outputs=[J],

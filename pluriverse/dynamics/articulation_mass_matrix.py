@@ -123,7 +123,7 @@ def eval_mass_matrix(
         TypeError: If the mask is not made of truth values.
         ValueError: If an array has the wrong shape, type or device.
     """
-    chosen = check_mask(model, mask, "eval_mass_matrix")
+    selected = check_mask(model, mask, "eval_mass_matrix")
     query, worlds = place_state(model, state, worlds)
     assemble_mass_matrix(model, worlds, query.workspace, 0.0)
     shape = (model.articulation_count, query.dof_count_max, query.dof_count_max)
@@ -138,7 +138,7 @@ def eval_mass_matrix(
             model.structure.joint_articulation,
             model.joint_armature,
             query.dof_index,
-            chosen,
+            selected,
             query.workspace.data,
         ],
         outputs=[H],

@@ -73,10 +73,10 @@ def articulation_query(model: Model) -> ArticulationQuery:
 def place_state(model: Model, state: State, worlds: wp.array | None) -> tuple[ArticulationQuery, wp.array]:
     """Compute the kinematics of a state in the query's workspace; return the query and the worlds."""
     check_state(model, state, "state")
-    chosen = check_worlds(model, worlds, what="worlds")
+    selected = check_worlds(model, worlds, what="worlds")
     query = articulation_query(model)
-    eval_kinematics(model, chosen, state, query.workspace)
-    return query, chosen
+    eval_kinematics(model, selected, state, query.workspace)
+    return query, selected
 
 
 def check_mask(model: Model, mask: wp.array | None, what: str) -> wp.array:

@@ -372,7 +372,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 momentum_next += part
                 energy_next += real(0.5) * wp.dot(part, velocity)
 
-            wanted = vec6()
+            target = vec6()
             rigid = vec6()
             rigid_next = vec6()
             step = quat(real(0.0), real(0.0), real(0.0), real(1.0))
@@ -385,9 +385,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                 inertia_next = inertia_at_centre(after)
                 mean = real(0.5) * (inertia_at_centre(before) + inertia_next)
                 # What the mean of v_k at q_0, which has the momentum, and w at q_1 lacks of it.
-                turn = real(0.5) * dt * (wp.inverse(mean) * (spin - spin_next))
-                step = quat_from_rotation_vector(turn)
-                # From here on in axes that have not made that turn. The centre of mass has moved straight.
+                rotation_vector = real(0.5) * dt * (wp.inverse(mean) * (spin - spin_next))
+                step = quat_from_rotation_vector(rotation_vector)
+                # From here on, axes are those before this rotation. The centre of mass has moved straight.
                 shift = centre + dt / before[0] * linear - wp.quat_rotate(step, centre_next)
                 spin = wp.quat_rotate_inv(step, spin)
                 linear = wp.quat_rotate_inv(step, linear)
@@ -398,10 +398,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                 if stirred == DRIFTS and turning > room:
                     spin = wp.sqrt(wp.max(room, real(0.0)) / turning) * spin
                 # The momentum about the new origin.
-                wanted = spatial(spin + wp.cross(centre_next, linear), linear)
+                target = spatial(spin + wp.cross(centre_next, linear), linear)
                 rigid = rigid_velocity(after, inverse, momentum_next)
-                rigid_next = rigid_velocity(after, inverse, wanted)
-                energy -= real(0.5) * wp.dot(wanted, rigid_next)
+                rigid_next = rigid_velocity(after, inverse, target)
+                energy -= real(0.5) * wp.dot(target, rigid_next)
                 energy_next -= real(0.5) * wp.dot(momentum_next, rigid)
 
                 joint = node_base + topology.node_joint[first_node + root]
@@ -420,7 +420,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 write_rotation(joint_q, coord + 3, quat_normalize(joint_rotation))
 
             scale = real(1.0)
-            kinetic = wp.abs(energy) + real(0.5) * wp.dot(wanted, rigid_next)
+            kinetic = wp.abs(energy) + real(0.5) * wp.dot(target, rigid_next)
             if stirred == DRIFTS and energy_next > real(JOINT_SHARE_MIN) * kinetic:
                 scale = wp.min(wp.sqrt(wp.max(energy, real(0.0)) / energy_next), real(SCALE_MAX))
             for local_node in range(root, topology.tree_node_end[first_tree + tree]):

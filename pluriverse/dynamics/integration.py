@@ -55,10 +55,10 @@ def _kernels(real: Any) -> SimpleNamespace:
     write_rotation = conversion_functions(real).write_rotation
     spin = spin_functions(real)
     does_spin, spin_inertia, drift = spin.does_spin, spin.spin_inertia, spin.drift
-    turned_velocity = spin.turned_velocity
+    rotated_velocity = spin.rotated_velocity
 
     @wp.func
-    def turn(omega: vec3, dt: real, exponential: int) -> quat:
+    def rotation_over_step(omega: vec3, dt: real, exponential: int) -> quat:
         """Return the quaternion that a step multiplies a rotation by from the left, up to its length."""
         if exponential != 0:
             return quat_from_rotation_vector(dt * omega)
@@ -125,7 +125,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 omega += kick_share * dof_vec3(data.dof_kick, dof)
                 velocity += kick_share * dof_vec3(data.dof_kick, dof + 3)
                 rotation = data.node_quat[node_base + local_node]
-                step = turn(omega, dt, exponential)
+                step = rotation_over_step(omega, dt, exponential)
                 if spins:
                     omega = dof_vec3(data.dof_velocity, dof)
                     composite = data.node_composite[node_base + local_node]
@@ -136,7 +136,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     inertia = spin_inertia(topology, data, world, tree)
                     momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
                     step = drift(inertia, momentum, dt)
-                    omega_next = turned_velocity(inertia, momentum, step)
+                    omega_next = rotated_velocity(inertia, momentum, step)
                     centre_next = wp.quat_rotate(step, centre)
                     velocity_next = of_centre - wp.cross(omega_next, centre_next)
                     velocity = of_centre + (centre - centre_next) / dt
@@ -168,7 +168,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 velocity += kick_share * dof_vec3(data.dof_kick, dof)
                 omega += kick_share * dof_vec3(data.dof_kick, dof + 3)
                 rotation = read_rotation(joint_q, coord + 3)
-                rotation_next = quat_normalize(turn(omega, dt, exponential) * rotation)
+                rotation_next = quat_normalize(rotation_over_step(omega, dt, exponential) * rotation)
                 # The velocity is that of the centre of mass, the position that of the child's joint frame.
                 child_frame = joint_X_c[joint]
                 arm = widen_vec3(body_com[body]) - widen_vec3(wp.transform_get_translation(child_frame))
@@ -182,12 +182,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                 omega_next = dof_vec3(data.dof_velocity_next, dof)
                 omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
                 omega += kick_share * dof_vec3(data.dof_kick, dof)
-                step = turn(omega, dt, exponential)
+                step = rotation_over_step(omega, dt, exponential)
                 if spins:
                     inertia = spin_inertia(topology, data, world, tree)
                     momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
                     step = drift(inertia, momentum, dt)
-                    omega_next = turned_velocity(inertia, momentum, step)
+                    omega_next = rotated_velocity(inertia, momentum, step)
                 rotation_next = step * read_rotation(joint_q, coord)
                 write_rotation(joint_q_out, coord, quat_normalize(rotation_next))
                 write_vec3(joint_qd_out, public_dof, omega_next)

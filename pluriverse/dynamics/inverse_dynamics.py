@@ -1,4 +1,4 @@
-"""Inverse dynamics: the joint forces that give wanted joint accelerations.
+"""Inverse dynamics: the joint forces that give desired joint accelerations.
 
 Reads   joint_qdd; joint_q, joint_qd, body_f; the workspace of kinematics, bias and mass matrix stage
 Writes  joint_f; overwrites workspace dof_velocity_free, dof_velocity_next
@@ -121,7 +121,7 @@ def eval_inverse_dynamics(
     *,
     worlds: wp.array | None = None,
 ) -> wp.array:
-    """Return the generalized forces that give wanted accelerations, without contacts, drives and limits.
+    """Return the generalized forces that give desired accelerations, without contacts, drives and limits.
 
     `Control.joint_f` with these values makes the joints accelerate so, against gravity, the state's `body_f`,
     velocity products, armature and joint damping. With zero accelerations they hold the bodies up.

@@ -41,31 +41,31 @@ def _kernels() -> SimpleNamespace:
     write_rotation = functions.write_rotation
 
     @wp.func
-    def angle_about(axis: vec3, turn: quat) -> real:
+    def angle_about(axis: vec3, rotation: quat) -> real:
         """Return the angle [rad] in (-pi, pi] of a turn about an axis."""
-        along = axis[0] * turn[0] + axis[1] * turn[1] + axis[2] * turn[2]
-        w = turn[3]
+        along = axis[0] * rotation[0] + axis[1] * rotation[1] + axis[2] * rotation[2]
+        w = rotation[3]
         if w < real(0.0):
             along = -along
             w = -w
         return real(2.0) * wp.atan2(along, w)
 
     @wp.func
-    def solve_axes(a: vec3, b: vec3, c: vec3, count: int, wanted: vec3) -> vec3:
+    def solve_axes(a: vec3, b: vec3, c: vec3, count: int, target: vec3) -> vec3:
         """Return the factors of up to three axes that make up a vector, or come nearest to it."""
         result = vec3()
         if count == 1:
-            result[0] = wp.dot(a, wanted)
+            result[0] = wp.dot(a, target)
         elif count == 2:
             cosine = wp.dot(a, b)
             scale = real(1.0) / (real(1.0) - cosine * cosine)
-            along_a = wp.dot(a, wanted)
-            along_b = wp.dot(b, wanted)
+            along_a = wp.dot(a, target)
+            along_b = wp.dot(b, target)
             result[0] = scale * (along_a - cosine * along_b)
             result[1] = scale * (along_b - cosine * along_a)
         elif count == 3:
             axes = mat33(a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
-            result = wp.inverse(axes) * wanted
+            result = wp.inverse(axes) * target
         return result
 
     @wp.func
@@ -85,7 +85,7 @@ def _kernels() -> SimpleNamespace:
         return wp.atan2(wp.sin(angle), wp.cos(angle))
 
     @wp.func
-    def successive_angles(a: vec3, b: vec3, c: vec3, count: int, turn: quat) -> vec3:
+    def successive_angles(a: vec3, b: vec3, c: vec3, count: int, rotation: quat) -> vec3:
         """Return the angles of turn = R(a, x) R(b, y) R(c, z), z being 0 if there are two axes.
 
         Perpendicular axes have them in closed form, by the axes that the turn moves; others are found from
@@ -94,9 +94,9 @@ def _kernels() -> SimpleNamespace:
         side = real(1.0)
         if wp.dot(wp.cross(a, b), c) < real(0.0):
             side = real(-1.0)
-        moved_a = wp.quat_rotate(turn, a)
-        moved_b = wp.quat_rotate(turn, b)
-        moved_c = wp.quat_rotate(turn, c)
+        moved_a = wp.quat_rotate(rotation, a)
+        moved_b = wp.quat_rotate(rotation, b)
+        moved_c = wp.quat_rotate(rotation, c)
         sine = wp.clamp(side * wp.dot(a, moved_c), real(-1.0), real(1.0))
         angles = vec3(
             wp.atan2(-side * wp.dot(b, moved_c), wp.dot(c, moved_c)),
@@ -107,7 +107,7 @@ def _kernels() -> SimpleNamespace:
             angles[2] = real(0.0)
         for _step in range(ANGLE_STEP_COUNT):
             second, third, reached = carry_axes(a, b, c, angles)
-            rest = turn * wp.quat_inverse(reached)
+            rest = rotation * wp.quat_inverse(reached)
             scale = real(2.0)
             if rest[3] < real(0.0):
                 scale = real(-2.0)
@@ -182,31 +182,31 @@ def _kernels() -> SimpleNamespace:
                 omega -= parent_omega
             shift = wp.quat_rotate_inv(frame_r, point - frame_p)
             shift_rate = wp.quat_rotate_inv(frame_r, velocity)
-            turn = wp.quat_inverse(frame_r) * (
+            rotation = wp.quat_inverse(frame_r) * (
                 child_r * widen_rotation(wp.transform_get_rotation(joint_X_c[joint]))
             )
-            turn_rate = wp.quat_rotate_inv(frame_r, omega)
+            angular_rate = wp.quat_rotate_inv(frame_r, omega)
 
             if joint_type == REVOLUTE:
                 axis = widen_axis(joint_axis[dof])
-                joint_q[coord] = float(angle_about(axis, turn))
-                joint_qd[dof] = float(wp.dot(axis, turn_rate))
+                joint_q[coord] = float(angle_about(axis, rotation))
+                joint_qd[dof] = float(wp.dot(axis, angular_rate))
             elif joint_type == PRISMATIC:
                 axis = widen_axis(joint_axis[dof])
                 joint_q[coord] = float(wp.dot(axis, shift))
                 joint_qd[dof] = float(wp.dot(axis, shift_rate))
             elif joint_type == BALL:
-                write_rotation(joint_q, coord, turn)
-                write_vec3(joint_qd, dof, turn_rate)
+                write_rotation(joint_q, coord, rotation)
+                write_vec3(joint_qd, dof, angular_rate)
             elif joint_type == FREE_BELOW:
                 write_vec3(joint_q, coord, shift)
-                write_rotation(joint_q, coord + 3, turn)
+                write_rotation(joint_q, coord + 3, rotation)
                 com_rate = velocity + wp.cross(omega, com_arm - child_arm)
                 write_vec3(joint_qd, dof, wp.quat_rotate_inv(frame_r, com_rate))
-                write_vec3(joint_qd, dof + 3, turn_rate)
+                write_vec3(joint_qd, dof + 3, angular_rate)
             elif joint_type == FREE:
                 write_vec3(joint_q, coord, shift)
-                write_rotation(joint_q, coord + 3, turn)
+                write_rotation(joint_q, coord + 3, rotation)
                 for k in range(6):
                     joint_qd[dof + k] = body_qd[body][k]
             elif joint_type == D6:
@@ -231,17 +231,17 @@ def _kernels() -> SimpleNamespace:
                     angles = vec3()
                     a = widen_axis(joint_axis[first])
                     if angular_count == 1:
-                        angles[0] = angle_about(a, turn)
+                        angles[0] = angle_about(a, rotation)
                     else:
                         b = widen_axis(joint_axis[first + 1])
                         c = wp.normalize(wp.cross(a, b))
                         if angular_count > 2:
                             c = widen_axis(joint_axis[first + 2])
-                        angles = successive_angles(a, b, c, angular_count, turn)
+                        angles = successive_angles(a, b, c, angular_count, rotation)
                         second, third, _reached = carry_axes(a, b, c, angles)
                         b = second
                         c = third
-                    rates = solve_axes(a, b, c, angular_count, turn_rate)
+                    rates = solve_axes(a, b, c, angular_count, angular_rate)
                     for k in range(angular_count):
                         joint_q[coord + linear_count + k] = float(angles[k])
                         joint_qd[first + k] = float(rates[k])
@@ -289,8 +289,8 @@ def eval_ik(
         launch_kernel(
             _mark_articulation, dim=indices.size, inputs=[indices], outputs=[mask], device=model.device
         )
-    chosen = check_worlds(model, worlds, what="eval_ik")
-    read_joint_states(model, state, chosen, joint_q, joint_qd, mask=check_mask(model, mask, "eval_ik"))
+    selected = check_worlds(model, worlds, what="eval_ik")
+    read_joint_states(model, state, selected, joint_q, joint_qd, mask=check_mask(model, mask, "eval_ik"))
 
 
 def read_joint_states(

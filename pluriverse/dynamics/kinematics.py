@@ -105,10 +105,10 @@ def joint_functions(real: Any) -> SimpleNamespace:
         if joint_type == REVOLUTE:
             # From one body to the next there is one product: all else does not wait for the parent.
             own_axis = widen_axis(joint_axis[public_dof])
-            turn = quat_from_axis_angle(own_axis, real(joint_q[coord]))
+            joint_rotation = quat_from_axis_angle(own_axis, real(joint_q[coord]))
             if is_turned(wp.transform_get_rotation(parent_frame)):
-                turn = widen_rotation(wp.transform_get_rotation(parent_frame)) * turn
-            rotation = parent_rotation * turn
+                joint_rotation = widen_rotation(wp.transform_get_rotation(parent_frame)) * joint_rotation
+            rotation = parent_rotation * joint_rotation
             axis = wp.quat_rotate(rotation, own_axis)  # the turn leaves its axis where it is
         else:
             anchor = place_anchor(parent_rotation, parent_frame)

@@ -89,7 +89,7 @@ def eval_loops(model: Model, state: State, *, worlds: wp.array | None = None) ->
         worlds: Worlds concerned, int32; all if None.
     """
     check_state(model, state, "eval_loops: state")
-    chosen = check_worlds(model, worlds, what="eval_loops")
+    selected = check_worlds(model, worlds, what="eval_loops")
     table = _tables.get(model)
     if table is None:
         table = _tables[model] = LoopTable(model)
@@ -97,9 +97,9 @@ def eval_loops(model: Model, state: State, *, worlds: wp.array | None = None) ->
         return
     launch_kernel(
         place_part,
-        dim=chosen.size,
-        inputs=[chosen, table.world_start, table.body, table.part],
+        dim=selected.size,
+        inputs=[selected, table.world_start, table.body, table.part],
         outputs=[state.body_q, state.body_qd],
         device=model.device,
     )
-    read_joint_states(model, state, chosen, state.joint_q, state.joint_qd, joint_mask=table.joint_mask)
+    read_joint_states(model, state, selected, state.joint_q, state.joint_qd, joint_mask=table.joint_mask)

@@ -49,7 +49,7 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
     module = kernel_module("pluriverse.dynamics.manipulator_equation", mass_real, real)
 
     @wp.func
-    def is_chosen(mask: wp.array[bool], articulation: int) -> bool:
+    def is_selected(mask: wp.array[bool], articulation: int) -> bool:
         """Return whether an articulation is asked for."""
         if mask.shape[0] == 0:
             return True
@@ -71,13 +71,13 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
     ):
         """Write one part of the force on one joint."""
         joint = wp.tid()
-        chosen = is_chosen(mask, joint_articulation[joint])
+        selected = is_selected(mask, joint_articulation[joint])
         for dof in range(joint_qd_start[joint], joint_qd_start[joint + 1]):
             value = at_rest[dof]
             if part == 1:
                 damping = wp.float64(joint_damping[dof]) * wp.float64(joint_qd[dof])
                 value = moving[dof] - at_rest[dof] - damping
-            if not chosen:
+            if not selected:
                 value = wp.float64(0.0)
             force[dof] = real(value)
 
@@ -100,10 +100,10 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
         """Write the force on one joint."""
         joint = wp.tid()
         articulation = joint_articulation[joint]
-        chosen = is_chosen(mask, articulation)
+        selected = is_selected(mask, articulation)
         for dof in range(joint_qd_start[joint], joint_qd_start[joint + 1]):
             total = wp.float64(0.0)
-            if chosen:
+            if selected:
                 total = wp.float64(coriolis_force[dof]) + wp.float64(gravity_force[dof])
                 for entry in range(articulation_start[articulation], articulation_start[articulation + 1]):
                     other = articulation_joint[entry]
@@ -146,7 +146,7 @@ def eval_inverse_dynamics_passive(
         raise ValueError(f"{what}: pass an array for mass_matrix, gravity_force or coriolis_force.")
     if gravity_force is not None and gravity_force is coriolis_force:
         raise ValueError(f"{what}: gravity_force and coriolis_force are one array; pass two.")
-    chosen = check_mask(model, mask, what)
+    selected = check_mask(model, mask, what)
     shape = (model.joint_dof_count,)
     for name, array in (("gravity_force", gravity_force), ("coriolis_force", coriolis_force)):
         if array is not None:
@@ -171,7 +171,7 @@ def eval_inverse_dynamics_passive(
                     model.structure.joint_articulation,
                     model.structure.joint_qd_start,
                     model.joint_damping,
-                    chosen,
+                    selected,
                     state.joint_qd,
                     scratch.at_rest,
                     scratch.moving,
@@ -210,7 +210,7 @@ def eval_inverse_dynamics_force(
         ValueError: If an array has the wrong shape, type or device.
     """
     what = "eval_inverse_dynamics_force"
-    chosen = check_mask(model, mask, what)
+    selected = check_mask(model, mask, what)
     query = articulation_query(model)
     shape = (model.joint_dof_count,)
     output_array(joint_qdd, shape, model, f"{what}: joint_qdd", types=_TYPES)
@@ -231,7 +231,7 @@ def eval_inverse_dynamics_force(
             model.structure.articulation_start,
             model.structure.articulation_joint,
             query.dof_index,
-            chosen,
+            selected,
             mass_matrix,
             joint_qdd,
             coriolis_force,

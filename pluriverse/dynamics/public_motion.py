@@ -27,10 +27,10 @@ def public_motion_functions(real: Any) -> SimpleNamespace:
     @wp.func
     def public_index(joint_type: int, k: int) -> int:
         """Return the place in its joint of the public dof that stands for internal dof `k`."""
-        place = k
+        index = k
         if joint_type == FREE:
-            place = (k + 3) % 6  # internal (omega, v_origin), public (v_com, omega)
-        return place
+            index = (k + 3) % 6  # internal (omega, v_origin), public (v_com, omega)
+        return index
 
     @wp.func
     def public_motion(data: data_struct, joint_type: int, node: int, dof: int, k: int) -> vec6:

@@ -46,7 +46,7 @@ PASS_TOLERANCE = wp.constant(1e-9)
 
 @functools.cache
 def spin_functions(real: Any) -> SimpleNamespace:
-    """Return `does_spin`, `spin_inertia`, `drift` and `turned_velocity`, for scalars of type `real`."""
+    """Return `does_spin`, `spin_inertia`, `drift` and `rotated_velocity`, for scalars of type `real`."""
     vec3 = vec3_type(real)
     mat33 = mat33_type(real)
     quat = quat_type(real)
@@ -124,12 +124,12 @@ def spin_functions(real: Any) -> SimpleNamespace:
         return quat_normalize(turned)
 
     @wp.func
-    def turned_velocity(inertia: mat33, momentum: vec3, turn: quat) -> vec3:
+    def rotated_velocity(inertia: mat33, momentum: vec3, rotation: quat) -> vec3:
         """Return the angular velocity of a body that has turned, at an angular momentum in fixed axes."""
-        return wp.quat_rotate(turn, wp.inverse(inertia) * wp.quat_rotate_inv(turn, momentum))
+        return wp.quat_rotate(rotation, wp.inverse(inertia) * wp.quat_rotate_inv(rotation, momentum))
 
     return SimpleNamespace(
-        does_spin=does_spin, spin_inertia=spin_inertia, drift=drift, turned_velocity=turned_velocity
+        does_spin=does_spin, spin_inertia=spin_inertia, drift=drift, rotated_velocity=rotated_velocity
     )
 
 
@@ -139,7 +139,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     spin = spin_functions(real)
     does_spin, spin_inertia = spin.does_spin, spin.spin_inertia
-    drift, turned_velocity = spin.drift, spin.turned_velocity
+    drift, rotated_velocity = spin.drift, spin.rotated_velocity
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.spin.{precision_name(real)}")
     def replace_gyroscopic_force(
@@ -161,8 +161,8 @@ def _kernels(real: Any) -> SimpleNamespace:
             momentum = inertia * omega
             # The bias stage has taken off omega x I omega.
             force = wp.cross(omega, momentum)
-            turn = drift(inertia, momentum, dt)
-            impulse = momentum - inertia * turned_velocity(inertia, momentum, turn)
+            rotation = drift(inertia, momentum, dt)
+            impulse = momentum - inertia * rotated_velocity(inertia, momentum, rotation)
             data.tree_spin[tree_base + tree] = impulse
             for k in range(3):
                 data.dof_force[dof + k] = data.dof_force[dof + k] + force[k] - impulse[k] / dt

@@ -60,15 +60,15 @@ def quat_velocity(q_now: wp.quat, q_prev: wp.quat, dt: float) -> wp.vec3:
         q_prev: Rotation before it.
         dt: Time step [s].
     """
-    turn = q_now * wp.quat_inverse(q_prev)
-    if turn[3] < 0.0:
-        turn = -turn  # both are the same rotation; this one is the shorter way
-    sine = wp.vec3(turn[0], turn[1], turn[2])
+    rotation = q_now * wp.quat_inverse(q_prev)
+    if rotation[3] < 0.0:
+        rotation = -rotation  # both are the same rotation; this one is the shorter way
+    sine = wp.vec3(rotation[0], rotation[1], rotation[2])
     length = wp.length(sine)
     # 2 atan2(s, c) / s, whose limit for small angles is 2.
     factor = 2.0
     if length > 1.0e-6:
-        factor = 2.0 * wp.atan2(length, turn[3]) / length
+        factor = 2.0 * wp.atan2(length, rotation[3]) / length
     return sine * (factor / dt)
 
 

@@ -75,7 +75,7 @@ class Connection:
     """Shortest connection of two boxes that are apart, axes of the first."""
 
     is_near: bool
-    """Whether it is within reach; else nothing below is set."""
+    """Whether it is close enough; else nothing below is set."""
     normal: wp.vec3
     """Unit normal from the first to the second box."""
     point0: wp.vec3
@@ -249,7 +249,7 @@ def collide_faces(
             polygon[same] = corner
     for index in range(kept):
         corner = polygon[index]
-        if corner[2] <= pair.reach:
+        if corner[2] <= pair.threshold:
             # Relative to the centre of the other box, reference axes.
             on_reference = wp.vec3(0.0, 0.0, 0.0)
             on_reference[face] = level
@@ -315,7 +315,7 @@ def collide_edges(
     distance = wp.dot(normal, connection)
     if distance > 0.0 and wp.length(connection) > limit:
         return -1
-    if distance <= pair.reach:
+    if distance <= pair.threshold:
         point1 = middle1
         point1[edge1] = closest[1] * half1[edge1]
         found = add_contact(
@@ -364,7 +364,7 @@ def find_connection(pair: ShapePair, guess: wp.vec3) -> Connection:
         boxes,
         0,
         wp.vec3d(wp.float64(guess[0]), wp.float64(guess[1]), wp.float64(guess[2])),
-        wp.float64(pair.reach),
+        wp.float64(pair.threshold),
         wp.float64(pair.extent),
         w,
         a,
@@ -385,7 +385,7 @@ def find_connection(pair: ShapePair, guess: wp.vec3) -> Connection:
     connection.point0 = wp.vec3(wp.float32(first[0]), wp.float32(first[1]), wp.float32(first[2]))
     connection.point1 = wp.vec3(wp.float32(second[0]), wp.float32(second[1]), wp.float32(second[2]))
     connection.distance = wp.float32(length)
-    connection.is_near = result[0] == NEAR and connection.distance <= pair.reach
+    connection.is_near = result[0] == NEAR and connection.distance <= pair.threshold
     return connection
 
 
@@ -416,7 +416,7 @@ def collide_box_box(
             best = separation
             normal = wp.vec3(0.0, 0.0, 0.0)
             normal[axis] = wp.where(p[axis] < 0.0, -1.0, 1.0)
-    if best > pair.reach:
+    if best > pair.threshold:
         return found
     kind = int(0)
     q = wp.transpose(r) * p
@@ -437,7 +437,7 @@ def collide_box_box(
             best = separation
             kind = 1
             normal = wp.where(q[axis] < 0.0, -1.0, 1.0) * column(r, axis)
-    if best > pair.reach:
+    if best > pair.threshold:
         return found
     best_face = best
     best_face_kind = kind
@@ -472,7 +472,7 @@ def collide_box_box(
                     normal = wp.vec3(0.0, 0.0, 0.0)
                     normal[i1] = -scale * r[i2, j]
                     normal[i2] = scale * r[i1, j]
-    if best > pair.reach:
+    if best > pair.threshold:
         return found
 
     # Overlapping boxes first try the patch of the face that they prefer, if faces about lie on each other. No

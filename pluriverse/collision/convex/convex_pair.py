@@ -14,7 +14,7 @@ from pluriverse.collision.components import column, to_double
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex.feature import Feature, find_feature
 from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
-from pluriverse.collision.convex.separation import OUT_OF_REACH, find_outermost_face
+from pluriverse.collision.convex.separation import TOO_FAR, find_outermost_face
 from pluriverse.collision.convex.support import ConvexPair
 from pluriverse.collision.convex.touch import Touch, align_to_face, find_face_touch, find_touch
 from pluriverse.collision.hull import HullData
@@ -128,17 +128,17 @@ def add_patch(
             distance = -distance
         smallest = wp.min(smallest, distance)
         squared = wp.length_sq(wp.cross(corner - middle, normal))
-        place = int(kept)
+        slot = int(kept)
         for other in range(kept):
             if wp.length_sq(corner - corners[other]) <= MERGE * MERGE * size * size:
-                place = other
+                slot = other
         if squared < nearest_squared:
             nearest_squared = squared
-            nearest = place
-        if place == kept or distance < distances[place]:
-            corners[place] = corner
-            distances[place] = distance
-        if place == kept:
+            nearest = slot
+        if slot == kept or distance < distances[slot]:
+            corners[slot] = corner
+            distances[slot] = distance
+        if slot == kept:
             kept += 1
     needs_touch = smallest > touch.distance + MISSED * size
     kept = wp.max(kept, 1)
@@ -156,7 +156,7 @@ def add_patch(
             distance = touch.distance
             point0 = touch.point0
             point1 = touch.point1
-        if distance <= pair.reach:
+        if distance <= pair.threshold:
             found = add_contact(
                 output,
                 model,
@@ -178,14 +178,14 @@ def collide_convex(
 ) -> int:
     """Add the contacts of two convex shapes."""
     face_axis = find_outermost_face(model, pair)
-    if face_axis == OUT_OF_REACH:
+    if face_axis == TOO_FAR:
         return found
     shapes = make_convex_pair(model, pair)
     touch = find_face_touch(shapes, hulls, face_axis)
     is_on_face = touch.is_near
     if not is_on_face:
-        touch = find_touch(shapes, hulls, pair.extent, pair.reach)
-    if not touch.is_near or not touch.distance <= pair.reach:
+        touch = find_touch(shapes, hulls, pair.extent, pair.threshold)
+    if not touch.is_near or not touch.distance <= pair.threshold:
         return found
 
     # What both shapes show each other, in the axes of the first and relative to the origin of the second; the

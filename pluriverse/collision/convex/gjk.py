@@ -107,7 +107,7 @@ def make_closest_points(pair_type: Any, hulls_type: Any, support_first: Any, sup
         pair: pair_type,
         hulls: hulls_type,
         start: wp.vec3d,
-        reach: wp.float64,
+        max_distance: wp.float64,
         size: wp.float64,
         w: wp.array[wp.vec3d],
         a: wp.array[wp.vec3d],
@@ -120,7 +120,7 @@ def make_closest_points(pair_type: Any, hulls_type: Any, support_first: Any, sup
             pair: The shapes.
             hulls: Convex hulls.
             start: Guess of the connection, from the first to the second core [m].
-            reach: Distance [m] beyond which the answer is just `APART`.
+            max_distance: Distance [m] beyond which the answer is just `APART`.
             size: Size of the difference [m], for tolerances.
             w: Points b - a of the last simplex, shape [4], written.
             a: Points of the first core, shape [4], written.
@@ -143,7 +143,7 @@ def make_closest_points(pair_type: Any, hulls_type: Any, support_first: Any, sup
             point = point_b - point_a
             height = wp.dot(v, point)
             length = wp.length(v)
-            if height > reach * length:
+            if height > max_distance * length:
                 result = APART
                 break
             if count > 0 and squared - height <= DISTANCE_TOLERANCE * size * length:

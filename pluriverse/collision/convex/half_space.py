@@ -52,21 +52,23 @@ def set_candidate(
 
 
 @wp.func
-def find_capsule_points(size: wp.vec3, up: wp.vec3, reach: float, candidates: wp.array[wp.vec4]) -> int:
+def find_capsule_points(size: wp.vec3, up: wp.vec3, threshold: float, candidates: wp.array[wp.vec4]) -> int:
     """Return the lowest point of a capsule and the lowest point of its side line at the other end."""
     radius = size[0]
     lower_end = wp.where(up[2] > 0.0, -size[1], size[1])
-    count = set_candidate(candidates, 0, -radius * up[0], -radius * up[1], lower_end - radius * up[2], reach)
+    count = set_candidate(
+        candidates, 0, -radius * up[0], -radius * up[1], lower_end - radius * up[2], threshold
+    )
     sine = wp.sqrt(up[0] * up[0] + up[1] * up[1])
     if sine > CAPSULE_UPRIGHT:
         across = radius / sine
-        count = set_candidate(candidates, 1, -across * up[0], -across * up[1], -lower_end, reach)
+        count = set_candidate(candidates, 1, -across * up[0], -across * up[1], -lower_end, threshold)
     return count
 
 
 @wp.func
 def find_box_points(
-    half: wp.vec3, up: wp.vec3, reach: float, margin: float, candidates: wp.array[wp.vec4]
+    half: wp.vec3, up: wp.vec3, threshold: float, margin: float, candidates: wp.array[wp.vec4]
 ) -> int:
     """Return the corners of a box, those of the lowest face as facing the plane."""
     face = largest_component(up)
@@ -76,17 +78,17 @@ def find_box_points(
             wp.where((corner & 1) != 0, half[0], -half[0]),
             wp.where((corner & 2) != 0, half[1], -half[1]),
             wp.where((corner & 4) != 0, half[2], -half[2]),
-            wp.where(((corner >> face) & 1) == lower_bit, reach, margin),
+            wp.where(((corner >> face) & 1) == lower_bit, threshold, margin),
         )
     return 8
 
 
 @wp.func
-def find_ellipsoid_points(size: wp.vec3, up: wp.vec3, reach: float, candidates: wp.array[wp.vec4]) -> int:
+def find_ellipsoid_points(size: wp.vec3, up: wp.vec3, threshold: float, candidates: wp.array[wp.vec4]) -> int:
     """Return the lowest point of an ellipsoid: -E^2 n / |E n| for semi-axes E."""
     scaled = wp.cw_mul(size, up)
     point = -wp.cw_mul(size, scaled) / wp.length(scaled)
-    return set_candidate(candidates, 0, point[0], point[1], point[2], reach)
+    return set_candidate(candidates, 0, point[0], point[1], point[2], threshold)
 
 
 @wp.func
@@ -104,20 +106,20 @@ def find_rim_points(
 
 @wp.func
 def find_cylinder_points(
-    size: wp.vec3, up: wp.vec3, reach: float, margin: float, candidates: wp.array[wp.vec4]
+    size: wp.vec3, up: wp.vec3, threshold: float, margin: float, candidates: wp.array[wp.vec4]
 ) -> int:
     """Return four rim points of the lower cap and the other end of the lowest side line."""
     lower_end = wp.where(up[2] > 0.0, -size[1], size[1])
     is_standing = wp.abs(up[2]) >= wp.sqrt(up[0] * up[0] + up[1] * up[1])
-    cap_limit = wp.where(is_standing, reach, margin)
-    side_limit = wp.where(is_standing, margin, reach)
-    rim = find_rim_points(size[0], lower_end, up, reach, cap_limit, candidates)
+    cap_limit = wp.where(is_standing, threshold, margin)
+    side_limit = wp.where(is_standing, margin, threshold)
+    rim = find_rim_points(size[0], lower_end, up, threshold, cap_limit, candidates)
     return set_candidate(candidates, 4, rim[0], rim[1], -lower_end, side_limit)
 
 
 @wp.func
 def find_cone_points(
-    size: wp.vec3, up: wp.vec3, reach: float, margin: float, candidates: wp.array[wp.vec4]
+    size: wp.vec3, up: wp.vec3, threshold: float, margin: float, candidates: wp.array[wp.vec4]
 ) -> int:
     """Return four rim points of the base (facing if it stands) and the apex."""
     radius = size[0]
@@ -126,18 +128,18 @@ def find_cone_points(
     # The base looks along -z, the side along (2 h, r) in (radius, z), over its length.
     slant = wp.sqrt(4.0 * half_height * half_height + radius * radius)
     is_standing = up[2] >= (2.0 * half_height * sine - radius * up[2]) / slant
-    base_limit = wp.where(is_standing, reach, margin)
-    side_limit = wp.where(is_standing, margin, reach)
+    base_limit = wp.where(is_standing, threshold, margin)
+    side_limit = wp.where(is_standing, margin, threshold)
     # The cone rests on its rim, or on its apex alone if the axis leans less than a side does.
     is_on_apex = up[2] < 0.0 and sine * radius < -up[2] * 2.0 * half_height * APEX_LEAN
-    rim_limit = wp.where(is_on_apex, margin, reach)
+    rim_limit = wp.where(is_on_apex, margin, threshold)
     find_rim_points(radius, -half_height, up, rim_limit, base_limit, candidates)
     return set_candidate(candidates, 4, 0.0, 0.0, half_height, side_limit)
 
 
 @wp.func
 def find_hull_points(
-    hulls: HullData, hull: int, scale: wp.vec3, up: wp.vec3, reach: float, candidates: wp.array[wp.vec4]
+    hulls: HullData, hull: int, scale: wp.vec3, up: wp.vec3, threshold: float, candidates: wp.array[wp.vec4]
 ) -> int:
     """Return the corners of the face that looks at the plane and, if not one of them, the lowest vertex."""
     lowest = support_vertex(hulls, hull, -wp.cw_mul(scale, up))
@@ -148,11 +150,11 @@ def find_hull_points(
         vertex = hulls.corner[index]
         is_corner = is_corner or vertex == lowest
         point = wp.cw_mul(scale, hulls.vertex[vertex])
-        candidates[count] = wp.vec4(point[0], point[1], point[2], reach)
+        candidates[count] = wp.vec4(point[0], point[1], point[2], threshold)
         count += 1
     if not is_corner:
         point = wp.cw_mul(scale, hulls.vertex[lowest])
-        candidates[count] = wp.vec4(point[0], point[1], point[2], reach)
+        candidates[count] = wp.vec4(point[0], point[1], point[2], threshold)
         count += 1
     return count
 
@@ -167,23 +169,23 @@ def collide_half_space(
     margin = model.shape_margin[pair.shape0] + model.shape_margin[pair.shape1]
     shape_type = model.shape_type[pair.shape1]
     size = pair.size1
-    reach = pair.reach
+    threshold = pair.threshold
     candidates = wp.zeros(shape=CANDIDATE_CAPACITY, dtype=wp.vec4)
     count = int(0)
     if shape_type == SPHERE:
-        count = set_candidate(candidates, 0, -size[0] * up[0], -size[0] * up[1], -size[0] * up[2], reach)
+        count = set_candidate(candidates, 0, -size[0] * up[0], -size[0] * up[1], -size[0] * up[2], threshold)
     elif shape_type == CAPSULE:
-        count = find_capsule_points(size, up, reach, candidates)
+        count = find_capsule_points(size, up, threshold, candidates)
     elif shape_type == BOX:
-        count = find_box_points(size, up, reach, margin, candidates)
+        count = find_box_points(size, up, threshold, margin, candidates)
     elif shape_type == CYLINDER:
-        count = find_cylinder_points(size, up, reach, margin, candidates)
+        count = find_cylinder_points(size, up, threshold, margin, candidates)
     elif shape_type == ELLIPSOID:
-        count = find_ellipsoid_points(size, up, reach, candidates)
+        count = find_ellipsoid_points(size, up, threshold, candidates)
     elif shape_type == CONE:
-        count = find_cone_points(size, up, reach, margin, candidates)
+        count = find_cone_points(size, up, threshold, margin, candidates)
     elif shape_type == CONVEX_MESH:
-        count = find_hull_points(hulls, hull_of(model, pair.shape1), size, up, reach, candidates)
+        count = find_hull_points(hulls, hull_of(model, pair.shape1), size, up, threshold, candidates)
 
     normal = wp.vec3(pair.rotation0[0, 2], pair.rotation0[1, 2], pair.rotation0[2, 2])
     for index in range(count):

@@ -29,7 +29,7 @@ def add_segment_contact(
     s: float,
     t: float,
 ) -> int:
-    """Add the contact between the points s half0 and t half1 of the two segments, if within reach."""
+    """Add the contact between the points s half0 and t half1 of two segments if they are close enough."""
     radius0 = pair.size0[0]
     radius1 = pair.size1[0]
     offset = pair.position + (t * half1 - s * half0)
@@ -47,7 +47,7 @@ def add_segment_contact(
     direction0 = capsule_direction(normal, half0, s)
     direction1 = capsule_direction(-normal, half1, t)
     distance = wp.dot(normal, offset + (radius1 * direction1 - radius0 * direction0))
-    if distance <= pair.reach:
+    if distance <= pair.threshold:
         found = add_contact(
             output,
             model,
@@ -84,9 +84,9 @@ def collide_round(
     if a > 0.0 and b > 0.0 and wp.length_sq(crossing) < ALONG * ALONG * a * b:
         # The part of segment 0 beside segment 1, and the points of segment 1 across from its ends.
         middle = wp.dot(half0, pair.position) / a
-        reach = wp.abs(wp.dot(half0, half1)) / a
-        low = wp.clamp(middle - reach, -1.0, 1.0)
-        high = wp.clamp(middle + reach, -1.0, 1.0)
+        half_overlap = wp.abs(wp.dot(half0, half1)) / a
+        low = wp.clamp(middle - half_overlap, -1.0, 1.0)
+        high = wp.clamp(middle + half_overlap, -1.0, 1.0)
         if high > low:
             t_low = wp.clamp(wp.dot(half1, low * half0 - pair.position) / b, -1.0, 1.0)
             t_high = wp.clamp(wp.dot(half1, high * half0 - pair.position) / b, -1.0, 1.0)
@@ -98,10 +98,10 @@ def collide_round(
         count = 1
     # One call for all, as the compiler writes each of them out.
     for index in range(count):
-        place = first
+        parameters = first
         if index == 1:
-            place = last
-        found = add_segment_contact(output, model, pair, found, half0, half1, place[0], place[1])
+            parameters = last
+        found = add_segment_contact(output, model, pair, found, half0, half1, parameters[0], parameters[1])
     return found
 
 

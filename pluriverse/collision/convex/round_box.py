@@ -91,10 +91,10 @@ def add_axis_contact(
     on_box: wp.vec3,
     normal: wp.vec3,
 ) -> int:
-    """Add the contact between the capsule at t and a point of the box if they are within reach."""
+    """Add the contact between the capsule at t and a point of the box if they are close enough."""
     surface = t * along + pair.size1[0] * capsule_direction(-normal, along, t)
     distance = wp.dot(normal, (pair.position - on_box) + surface)
-    if distance <= pair.reach:
+    if distance <= pair.threshold:
         found = add_contact(
             output,
             model,
@@ -279,7 +279,7 @@ def collide_round_box(
     p = pair.position + t * along
     offset = p - clamp_to_box(p, pair.size0)
     distance = wp.length(offset)
-    if distance > pair.size1[0] + pair.reach:
+    if distance > pair.size1[0] + pair.threshold:
         return found
     places = wp.zeros(shape=PLACE_CAPACITY, dtype=place_vector)
     count = int(0)

@@ -1,4 +1,4 @@
-"""Whether two convex shapes are surely out of reach, and if not where they may touch, by their widths.
+"""Whether two convex shapes are surely too far apart, and if not where they may touch, by their widths.
 
 Most near pairs of a robot never touch: boxes around neighbouring links overlap, the links do not. Along any
 unit direction d, two shapes are at least |d . c| - w0(d) - w1(d) apart. Here c leads from the middle of one
@@ -25,7 +25,7 @@ from pluriverse.collision.shape_state import (
 )
 
 NO_FACE = wp.constant(-1)
-OUT_OF_REACH = wp.constant(-2)
+TOO_FAR = wp.constant(-2)
 
 # Rounding of the sums below, relative to the lengths in them: a dozen roundings of float32 (2**-24 each).
 ROUNDING = wp.constant(1.0e-6)
@@ -92,7 +92,7 @@ def find_outermost_face(model: ShapeModel, pair: ShapePair) -> int:
 
     Returns:
         Axis of the first shape (0 to 2) or of the second (3 to 5) across which the face is, `NO_FACE` if no
-        shape has one; `OUT_OF_REACH` if the shapes are surely farther from each other than the pair reaches.
+        shape has one; `TOO_FAR` if the shapes are surely farther from each other than `pair.threshold`.
     """
     type0, type1 = model.shape_type[pair.shape0], model.shape_type[pair.shape1]
     extents0 = local_half_extents(model, pair.shape0, pair.size0)
@@ -100,7 +100,7 @@ def find_outermost_face(model: ShapeModel, pair: ShapePair) -> int:
     apart = pair.position + pair.rotation * local_middle(model, pair.shape1, pair.size1)
     apart -= local_middle(model, pair.shape0, pair.size0)
     length = wp.length(apart)
-    enough = pair.reach + ROUNDING * (length + wp.length(extents0) + wp.length(extents1))
+    enough = pair.threshold + ROUNDING * (length + wp.length(extents0) + wp.length(extents1))
     found = int(NO_FACE)
     widest = float(-1.0e30)
     # Along a face normal of a shape first: these tell most often.
@@ -108,7 +108,7 @@ def find_outermost_face(model: ShapeModel, pair: ShapePair) -> int:
         row = wp.vec3(pair.rotation[axis, 0], pair.rotation[axis, 1], pair.rotation[axis, 2])
         separation = wp.abs(apart[axis]) - extents0[axis] - half_width(type1, extents1, row)
         if separation > enough:
-            return OUT_OF_REACH
+            return TOO_FAR
         if separation > widest and has_face(type0, axis):
             widest = separation
             found = axis
@@ -116,12 +116,12 @@ def find_outermost_face(model: ShapeModel, pair: ShapePair) -> int:
         normal = column(pair.rotation, axis)
         separation = wp.abs(wp.dot(normal, apart)) - extents1[axis] - half_width(type0, extents0, normal)
         if separation > enough:
-            return OUT_OF_REACH
+            return TOO_FAR
         if separation > widest and has_face(type1, axis):
             widest = separation
             found = 3 + axis
     direction = apart / length
     across = wp.transpose(pair.rotation) * direction
     if length - half_width(type0, extents0, direction) - half_width(type1, extents1, across) > enough:
-        return OUT_OF_REACH
+        return TOO_FAR
     return found

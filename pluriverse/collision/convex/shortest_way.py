@@ -13,7 +13,7 @@ class ShortestWay:
     """Closest or deepest points of two cores, in the frame of their pair."""
 
     is_near: bool
-    """Whether they are within reach; else nothing below is set."""
+    """Whether they are close enough to matter; else nothing below is set."""
     normal: wp.vec3d
     """Unit normal from the first to the second core."""
     point0: wp.vec3d
@@ -29,7 +29,7 @@ def make_shortest_way(pair_type: Any, hulls_type: Any, support_first: Any, suppo
 
     @wp.func
     def find_shortest_way(
-        pair: pair_type, hulls: hulls_type, start: wp.vec3d, reach: wp.float64, size: wp.float64
+        pair: pair_type, hulls: hulls_type, start: wp.vec3d, max_distance: wp.float64, size: wp.float64
     ) -> ShortestWay:
         """Return the closest points of two cores, or their deepest points if they overlap.
 
@@ -37,7 +37,7 @@ def make_shortest_way(pair_type: Any, hulls_type: Any, support_first: Any, suppo
             pair: The shapes.
             hulls: Convex hulls.
             start: Guess of the connection, from the first to the second core [m].
-            reach: Distance of the cores [m] beyond which they do not matter.
+            max_distance: Distance of the cores [m] beyond which they do not matter.
             size: Size of the pair [m], for tolerances.
         """
         way = ShortestWay()
@@ -45,7 +45,7 @@ def make_shortest_way(pair_type: Any, hulls_type: Any, support_first: Any, suppo
         a = wp.zeros(shape=4, dtype=wp.vec3d)
         b = wp.zeros(shape=4, dtype=wp.vec3d)
         weight = wp.zeros(shape=4, dtype=wp.float64)
-        found = find_closest_points(pair, hulls, start, reach, size, w, a, b, weight)
+        found = find_closest_points(pair, hulls, start, max_distance, size, w, a, b, weight)
         if found[0] == APART:
             return way
         if found[0] == NEAR:

@@ -31,7 +31,7 @@ def collide_sphere_cylinder(
         normal = (side * radial + cap * axial) / distance
     elif cap > side:
         normal = axial
-    if distance - pair.size1[0] <= pair.reach:
+    if distance - pair.size1[0] <= pair.threshold:
         point = wp.min(distance_axis, radius) * radial
         if side >= cap:
             point = radius * radial

@@ -24,7 +24,7 @@ class Touch:
     """Closest or deepest points of two shapes, axes of the first, from the origin of the second [m]."""
 
     is_near: bool
-    """Whether they are within reach; else nothing below is set."""
+    """Whether they are close enough to matter; else nothing below is set."""
     normal: wp.vec3
     """Unit normal from the first to the second shape."""
     point0: wp.vec3
@@ -36,20 +36,20 @@ class Touch:
 
 
 @wp.func
-def find_touch(pair: ConvexPair, hulls: HullData, size: float, reach: float) -> Touch:
+def find_touch(pair: ConvexPair, hulls: HullData, size: float, max_distance: float) -> Touch:
     """Return the closest points of two shapes, or their deepest points if they overlap.
 
     Args:
         pair: The shapes.
         hulls: Convex hulls.
         size: Size of the pair [m], for tolerances.
-        reach: Distance [m] beyond which they do not matter.
+        max_distance: Distance [m] beyond which they do not matter.
     """
     touch = Touch()
     radius0 = wp.float64(core_radius(pair.type0, pair.size0))
     radius1 = wp.float64(core_radius(pair.type1, pair.size1))
-    reach_of_cores = wp.float64(reach) + radius0 + radius1
-    way = find_shortest_way(pair, hulls, pair.position, reach_of_cores, wp.float64(size))
+    core_distance = wp.float64(max_distance) + radius0 + radius1
+    way = find_shortest_way(pair, hulls, pair.position, core_distance, wp.float64(size))
     touch.is_near = way.is_near
     if not way.is_near:
         return touch

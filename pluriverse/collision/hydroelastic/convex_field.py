@@ -100,13 +100,13 @@ def level_of_ellipsoid(axes: wp.vec3, point: wp.vec3) -> wp.vec4:
 def level_of_hull(hulls: HullData, hull: int, scale: wp.vec3, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of a convex hull: the largest of the distances from its planes."""
     # Heights over the unscaled faces; normals transform with the inverse transpose of the scale.
-    place = wp.cw_div(point, scale)
+    unscaled = wp.cw_div(point, scale)
     is_even = wp.abs(scale[0]) == wp.abs(scale[1]) and wp.abs(scale[1]) == wp.abs(scale[2])
     level = float(-1.0e30)
     best = int(0)
     for face in range(hulls.face_start[hull], hulls.face_start[hull + 1]):
         normal = hulls.face_normal[face]
-        height = wp.dot(normal, place) - hulls.face_offset[face]
+        height = wp.dot(normal, unscaled) - hulls.face_offset[face]
         if not is_even:
             height = height / wp.length(wp.cw_div(normal, scale))
         if height > level:

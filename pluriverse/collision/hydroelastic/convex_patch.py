@@ -148,8 +148,8 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
     height = 1.0 * middle.height
     beside = float(0.0)
     for _step in range(RIM_STEPS):
-        place = center + fraction * way
-        column = find_column(pair, hulls, place[0], place[1], height)
+        point = center + fraction * way
+        column = find_column(pair, hulls, point[0], point[1], height)
         height = column.height
         beside = wp.where(column.misses_shape, 1.0, 0.0)
         slope = wp.dot(column.slope, way)
@@ -174,7 +174,7 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
 class PatchCenter:
     """The centroid of a polygon around a patch, where it has pressure."""
 
-    place: wp.vec2
+    position: wp.vec2
     """Where it is (u, v) [m]."""
     count: int
     """Corners of the polygon, 0 if there is no patch."""
@@ -213,7 +213,7 @@ def find_center(
             break
     if is_inside:
         result.count = count
-    result.place = wp.vec2(center[0], center[1])
+    result.position = wp.vec2(center[0], center[1])
     return result
 
 
@@ -236,25 +236,25 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], o
     count = int(center.count)
     if count == 0:
         return 0
-    inside = center.place
+    inside = center.position
     middle = center.middle
     for _cut in range(CORNER_CUTS):
-        chosen = int(-1)
+        unused = int(-1)
         for index in range(count):
-            if polygon[index][2] == 0.0 and chosen < 0:
-                chosen = index
-        if chosen < 0:
+            if polygon[index][2] == 0.0 and unused < 0:
+                unused = index
+        if unused < 0:
             break
-        corner = wp.vec2(polygon[chosen][0], polygon[chosen][1])
-        polygon[chosen] = wp.vec3(corner[0], corner[1], 1.0)
+        corner = wp.vec2(polygon[unused][0], polygon[unused][1])
+        polygon[unused] = wp.vec3(corner[0], corner[1], 1.0)
         rim = find_rim(pair, hulls, inside, middle, corner)
         if rim[0] < CORNER_FRACTION:
-            place = inside + rim[0] * (corner - inside)
-            column = find_column(pair, hulls, place[0], place[1], rim[2])
+            position = inside + rim[0] * (corner - inside)
+            column = find_column(pair, hulls, position[0], position[1], rim[2])
             if column.is_invalid:
                 odd[0] = odd[0] + 1
             # The pressure ends at this point, give or take a little that must not be cut off.
-            offset = wp.abs(column.overlap) - wp.dot(column.slope, place)
+            offset = wp.abs(column.overlap) - wp.dot(column.slope, position)
             count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
     return count
 
@@ -335,7 +335,7 @@ def integrate_polygon(
     most = float(0.0)
     if count == 0:
         return total
-    center = centroid.place
+    center = centroid.position
     middle = centroid.middle
     whole = 2.0 * polygon_centroid(polygon, count)[2]
     done = float(0.0)
@@ -363,12 +363,12 @@ def integrate_polygon(
                 bend = (-rim[1] * rim[0] - middle.overlap) / (slope - rim[1])
             bend = wp.clamp(bend, BEND_MIN * rim[0], BEND_MAX * rim[0])
             for node in range(int(4)):
-                begin = wp.where(node < 2, 0.0, bend)
+                start = wp.where(node < 2, 0.0, bend)
                 length = wp.where(node < 2, bend, rim[0] - bend)
-                s = begin + length * (0.5 + wp.where(node % 2 == 0, -GAUSS, GAUSS))
-                place = center + s * way
+                s = start + length * (0.5 + wp.where(node % 2 == 0, -GAUSS, GAUSS))
+                position = center + s * way
                 guess = middle.height + s / rim[0] * (rim[2] - middle.height)
-                column = find_column(pair, hulls, place[0], place[1], guess)
+                column = find_column(pair, hulls, position[0], position[1], guess)
                 most = wp.max(most, column.overlap)
                 if node == 3 and rim[3] > 0.0 and column.overlap > ODD_WALL * rim[0] * wp.length(way):
                     odd[0] = odd[0] + 1

@@ -67,15 +67,15 @@ def levels_at(shapes: MeshPatchPair, point: wp.vec3) -> LevelPair:
         shape_type = pair.type0
         size = pair.size0
         source = pair.hull0
-        place = point + pair.position
+        local_point = point + pair.position
         margin = pair.margin0
         if side == 1:
             shape_type = pair.type1
             size = pair.size1
             source = pair.hull1
-            place = wp.transpose(pair.rotation) * point + pair.middle
+            local_point = wp.transpose(pair.rotation) * point + pair.middle
             margin = pair.margin1
-        level = level_in_frame(shapes, shape_type, size, source, place)
+        level = level_in_frame(shapes, shape_type, size, source, local_point)
         gradient = wp.vec3(level[0], level[1], level[2])
         if side == 1:
             both.second = with_level(pair.rotation * gradient, level[3] - margin)

@@ -86,13 +86,13 @@ def cell_index(low: wp.vec3, cell: wp.vec3, count: wp.vec3i, index: int) -> wp.v
 
 
 @wp.func
-def may_hold(shapes: MeshPatchPair, point: wp.vec3, reach: float) -> bool:
-    """Return whether a part of the patch may lie within some reach of a point."""
+def may_hold(shapes: MeshPatchPair, point: wp.vec3, radius: float) -> bool:
+    """Return whether a part of the patch may lie within some radius of a point."""
     pair = shapes.pair
     total = pair.compliance0 + pair.compliance1
     both = levels_at(shapes, point)
     error = (pair.compliance1 * both.first[3] - pair.compliance0 * both.second[3]) / total
-    return both.first[3] < reach and both.second[3] < reach and wp.abs(error) < reach
+    return both.first[3] < radius and both.second[3] < radius and wp.abs(error) < radius
 
 
 @wp.func
@@ -118,15 +118,15 @@ def shrink_box(shapes: MeshPatchPair) -> PatchBox:
         if not box.is_empty:
             count = cell_counts(box.high - box.low, cells, is_plane)
             cell = wp.cw_div(box.high - box.low, wp.vec3(float(count[0]), float(count[1]), float(count[2])))
-            reach = 0.5 * STEEPER * wp.length(cell)
+            radius = 0.5 * STEEPER * wp.length(cell)
             lower = 1.0 * box.high
             upper = 1.0 * box.low
             is_empty = bool(True)
             for index in range(count[0] * count[1] * count[2]):
-                place = cell_index(box.low, cell, count, index)
-                if may_hold(shapes, place, reach):
-                    lower = wp.min(lower, place - 0.5 * cell)
-                    upper = wp.max(upper, place + 0.5 * cell)
+                center = cell_index(box.low, cell, count, index)
+                if may_hold(shapes, center, radius):
+                    lower = wp.min(lower, center - 0.5 * cell)
+                    upper = wp.max(upper, center + 0.5 * cell)
                     is_empty = False
             is_smaller = wp.length(upper - lower) < SMALLER * wp.length(box.high - box.low)
             box.is_empty = is_empty
@@ -197,10 +197,10 @@ def integrate_box(
     )
     block_cell = float(BLOCK_CELLS) * cell
     # Cells count as far off as one width, sqrt(3) edges.
-    reach = STEEPER * (0.5 * wp.length(block_cell) + 1.8 * wp.max(cell[0], cell[1]))
+    radius = STEEPER * (0.5 * wp.length(block_cell) + 1.8 * wp.max(cell[0], cell[1]))
     result = PatchSum()
     for block in range(blocks[0] * blocks[1] * blocks[2]):
-        if may_hold(shapes, cell_index(low, block_cell, blocks, block), reach):
+        if may_hold(shapes, cell_index(low, block_cell, blocks, block), radius):
             first_cell = wp.vec3i(
                 BLOCK_CELLS * (block % blocks[0]),
                 BLOCK_CELLS * ((block // blocks[0]) % blocks[1]),
@@ -250,8 +250,8 @@ def integrate_box(
                         result.weight += pressed
                         if is_binned:
                             arm = point - middle
-                            turn = wp.atan2(wp.dot(arm, axis_v), wp.dot(arm, axis_u)) / (2.0 * wp.pi)
-                            sector = int(wp.floor(float(SECTOR_COUNT) * (turn + 1.0))) % SECTOR_COUNT
+                            angle = wp.atan2(wp.dot(arm, axis_v), wp.dot(arm, axis_u)) / (2.0 * wp.pi)
+                            sector = int(wp.floor(float(SECTOR_COUNT) * (angle + 1.0))) % SECTOR_COUNT
                             stiffness = area * effective_stiffness(pair, out0, out1, normal)
                             force[sector] = force[sector] + pressed * normal
                             moment[sector] = moment[sector] + pressed * point
@@ -286,13 +286,13 @@ def find_mesh_patch(
         fine = FINE_CELLS
         if shapes.pair.type0 == PLANE:
             fine = FINE_CELLS_PLANE
-        for turn in range(int(2)):
-            cells = wp.where(turn == 0, COARSE_CELLS, fine)
+        for attempt in range(int(2)):
+            cells = wp.where(attempt == 0, COARSE_CELLS, fine)
             found = integrate_box(
-                shapes, box, cells, turn == 1, middle, axis_u, axis_v, force, moment, weight
+                shapes, box, cells, attempt == 1, middle, axis_u, axis_v, force, moment, weight
             )
             size = wp.length(found.force)
-            if turn == 0 and found.weight > 0.0:
+            if attempt == 0 and found.weight > 0.0:
                 middle = found.moment / found.weight
                 normal = wp.vec3(0.0, 0.0, 1.0)
                 if size > 0.0:

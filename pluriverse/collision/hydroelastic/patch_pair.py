@@ -85,13 +85,13 @@ def levels_of(pair: PatchPair, hulls: HullData, point: wp.vec3) -> LevelPair:
         shape_type = pair.type0
         size = pair.size0
         hull = pair.hull0
-        place = point + pair.position
+        local_point = point + pair.position
         if side == 1:
             shape_type = pair.type1
             size = pair.size1
             hull = pair.hull1
-            place = wp.transpose(pair.rotation) * point + pair.middle
-        level = level_of_shape(shape_type, size, hulls, hull, place)
+            local_point = wp.transpose(pair.rotation) * point + pair.middle
+        level = level_of_shape(shape_type, size, hulls, hull, local_point)
         if side == 1:
             out = pair.rotation * wp.vec3(level[0], level[1], level[2])
             both.second = wp.vec4(out[0], out[1], out[2], level[3] - pair.margin1)
@@ -145,12 +145,12 @@ def find_deep_point(pair: PatchPair, hulls: HullData) -> wp.vec4:
         if best[3] > 0.0:
             inside += 1
         side = spread * gradient
-        reach = wp.sqrt(wp.dot(gradient, side))
+        rate = wp.sqrt(wp.dot(gradient, side))
         # Where the cut passes the middle, in half widths of the ellipsoid.
-        cut = (best[3] - depth) / reach
-        if not cut < 1.0 or inside > DEEP_STEPS_INSIDE or reach < DEEP_TOLERANCE * pair.extent:
+        cut = (best[3] - depth) / rate
+        if not cut < 1.0 or inside > DEEP_STEPS_INSIDE or rate < DEEP_TOLERANCE * pair.extent:
             break
-        side = side / reach
+        side = side / rate
         center = center - (1.0 + 3.0 * cut) / 4.0 * side
         share = 0.5 * (1.0 + 3.0 * cut) / (1.0 + cut)
         spread = (9.0 / 8.0) * (1.0 - cut * cut) * (spread - share * wp.outer(side, side))

@@ -72,17 +72,17 @@ def integrate_volume(
     high = wp.vec3(range_u[1], range_v[1], range_n[1])
     for _round in range(int(SHRINK_ROUNDS)):
         cell = (high - low) / float(SHRINK_CELLS)
-        reach = 0.5 * wp.length(cell)
+        radius = 0.5 * wp.length(cell)
         lower = 1.0 * high
         upper = 1.0 * low
         for index in range(SHRINK_CELLS * SHRINK_CELLS * SHRINK_CELLS):
-            place = place_of(pair, cell, low, index, SHRINK_CELLS)
-            point = place[0] * pair.axis_u + place[1] * pair.axis_v + place[2] * pair.normal
+            position = place_of(pair, cell, low, index, SHRINK_CELLS)
+            point = position[0] * pair.axis_u + position[1] * pair.axis_v + position[2] * pair.normal
             # Levels change by no more than the distance, so that other cells hold nothing.
             both = levels_of(pair, hulls, point)
-            if both.first[3] < reach and both.second[3] < reach:
-                lower = wp.min(lower, place - 0.5 * cell)
-                upper = wp.max(upper, place + 0.5 * cell)
+            if both.first[3] < radius and both.second[3] < radius:
+                lower = wp.min(lower, position - 0.5 * cell)
+                upper = wp.max(upper, position + 0.5 * cell)
         if not (lower[0] < upper[0]):
             return 0.0
         low = lower
@@ -97,8 +97,8 @@ def integrate_volume(
     is_first = pair.compliance0 >= pair.compliance1
     whole = wp.vec3()
     for index in range(VOLUME_CELLS * VOLUME_CELLS * VOLUME_CELLS):
-        place = place_of(pair, cell, low, index, VOLUME_CELLS)
-        point = place[0] * pair.axis_u + place[1] * pair.axis_v + place[2] * pair.normal
+        position = place_of(pair, cell, low, index, VOLUME_CELLS)
+        point = position[0] * pair.axis_u + position[1] * pair.axis_v + position[2] * pair.normal
         levels = levels_of(pair, hulls, point)
         first = levels.first
         second = levels.second
@@ -123,8 +123,8 @@ def integrate_volume(
             if share > 0.0 and share < 1.0:
                 surface = inside * volume * wp.length(across) / (RAMP * width)
                 stiffness = surface * effective_stiffness(pair, out0, out1, wp.normalize(across))
-            turn = wp.atan2(place[1] - middle[1], place[0] - middle[0]) / (2.0 * wp.pi)
-            sector = int(wp.floor(float(SECTOR_COUNT) * (turn + 1.0))) % SECTOR_COUNT
+            angle = wp.atan2(position[1] - middle[1], position[0] - middle[0]) / (2.0 * wp.pi)
+            sector = int(wp.floor(float(SECTOR_COUNT) * (angle + 1.0))) % SECTOR_COUNT
             force[sector] = force[sector] + piece
             moment[sector] = moment[sector] + size * point
             weight[sector] = weight[sector] + wp.vec2(size, stiffness)

@@ -180,9 +180,9 @@ def drop_implied(slots: wp.array[candidate_vector], first: int, size: float) -> 
     """
     kept = wp.zeros(shape=DIRECTION_COUNT, dtype=int)
     kept_count = int(0)
-    for turn in range(DIRECTION_COUNT):
+    for step in range(DIRECTION_COUNT):
         # The deepest one first.
-        slot = first + (turn + 12) % DIRECTION_COUNT
+        slot = first + (step + 12) % DIRECTION_COUNT
         candidate = slots[slot]
         is_new = bool(True)
         for index in range(kept_count):
@@ -230,8 +230,8 @@ def add_kept_contacts(
         drop_implied(slots, patch * DIRECTION_COUNT, pair.extent)
     inverse = wp.transpose(pair.rotation)
     merge_squared = MERGE * MERGE * pair.extent * pair.extent
-    for turn in range(DIRECTION_COUNT):
-        direction = (turn + 12) % DIRECTION_COUNT
+    for step in range(DIRECTION_COUNT):
+        direction = (step + 12) % DIRECTION_COUNT
         for patch in range(count):
             candidate = slots[patch * DIRECTION_COUNT + direction]
             point = wp.vec3(candidate[0], candidate[1], candidate[2])

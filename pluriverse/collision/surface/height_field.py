@@ -42,9 +42,9 @@ class HeightFieldPairData:
 
 
 @wp.func
-def wall_triangle(cell: int, place: int) -> int:
+def wall_triangle(cell: int, index: int) -> int:
     """Return the index of a triangle of a wall of a cell."""
-    return -1 - (WALL_TRIANGLE_COUNT * cell + place)
+    return -1 - (WALL_TRIANGLE_COUNT * cell + index)
 
 
 @wp.func
@@ -124,9 +124,9 @@ def is_free_edge(
     """Return whether the triangle beyond an edge lies behind the plane across a normal."""
     row, column = cell_of(data, field, triangle)
     if triangle < 0:
-        place = (-1 - triangle) % WALL_TRIANGLE_COUNT
-        wall = place // 2
-        if place % 2 == 0 or edge == 2:
+        index = (-1 - triangle) % WALL_TRIANGLE_COUNT
+        wall = index // 2
+        if index % 2 == 0 or edge == 2:
             # Where two walls meet, what lies beyond the edge is the other one, which runs inwards.
             return wp.dot(normal, wall_normal(wall)) >= -slope
         # The upper edge: beyond it is the surface triangle of the cell at that border.
@@ -168,8 +168,8 @@ def is_free_corner(
     row, column = cell_of(data, field, triangle)
     if triangle < 0:
         # The upper corners are those that matter: the lower ones are farther down than the shape.
-        place = (-1 - triangle) % WALL_TRIANGLE_COUNT
-        end = place // 2 + wp.where(corner == 2 and place % 2 == 1, 0, 1)
+        index = (-1 - triangle) % WALL_TRIANGLE_COUNT
+        end = index // 2 + wp.where(corner == 2 and index % 2 == 1, 0, 1)
         row += corner_row(end)
         column += corner_column(end)
     elif triangle % 2 == 0:
@@ -221,16 +221,16 @@ def depth_behind_walls(data: HeightFieldData, field: int, pair: TrianglePair, po
     """Return how far a point is behind the closest of the side walls that the shape reaches [m]."""
     half_x = pair.scale[0] * data.half[field][0]
     half_y = pair.scale[1] * data.half[field][1]
-    place = point + pair.position
+    local_point = point + pair.position
     depth = float(1.0e30)
     if pair.position[0] + pair.lower[0] < -half_x:
-        depth = half_x + place[0]
+        depth = half_x + local_point[0]
     if pair.position[0] + pair.upper[0] > half_x:
-        depth = wp.min(depth, half_x - place[0])
+        depth = wp.min(depth, half_x - local_point[0])
     if pair.position[1] + pair.lower[1] < -half_y:
-        depth = wp.min(depth, half_y + place[1])
+        depth = wp.min(depth, half_y + local_point[1])
     if pair.position[1] + pair.upper[1] > half_y:
-        depth = wp.min(depth, half_y - place[1])
+        depth = wp.min(depth, half_y - local_point[1])
     return depth
 
 
@@ -289,23 +289,23 @@ def collide_height_field(
             if top >= pair.lower[2]:
                 cell = row * (columns - 1) + column
                 at_border = row == 0 or row == rows - 2 or column == 0 or column == columns - 2
-                for place in range(wp.where(at_border, 2 + WALL_TRIANGLE_COUNT, 2)):
-                    triangle = 2 * cell + place
+                for index in range(wp.where(at_border, 2 + WALL_TRIANGLE_COUNT, 2)):
+                    triangle = 2 * cell + index
                     pair.a = low
                     pair.b = right
                     pair.c = far
-                    if place == 1:
+                    if index == 1:
                         pair.b = far
                         pair.c = back
                     sharp = int(0)
                     is_there = bool(True)
-                    if place < 2:
+                    if index < 2:
                         sharp = int(data.sharp[data.first_triangle[field] + triangle])
                     else:
                         # A wall below the border from `first` to `last`, its corners running
                         # counterclockwise, down to where nothing of the shape is.
-                        wall = (place - 2) // 2
-                        triangle = wall_triangle(cell, place - 2)
+                        wall = (index - 2) // 2
+                        triangle = wall_triangle(cell, index - 2)
                         is_there = is_wall(wall, row, column, rows, columns)
                         first = low
                         last = right
@@ -324,7 +324,7 @@ def collide_height_field(
                         pair.c = last
                         # Sharp are the upper edge, and the ends at the corners of the field.
                         sharp = wp.where(is_wall((wall + 1) % 4, row, column, rows, columns), 2, 0)
-                        if place % 2 == 1:
+                        if index % 2 == 1:
                             pair.b = last
                             pair.c = first
                             sharp = wp.where(is_wall((wall + 3) % 4, row, column, rows, columns), 6, 2)

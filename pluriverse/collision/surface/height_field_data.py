@@ -84,14 +84,14 @@ def _sharp_edges(field: Any) -> np.ndarray:
     first = [shifted(-1, 0), shifted(1, 2), back]
     second = [right, shifted(2, 1), shifted(0, -1)]
     bits = np.zeros((rows - 1, columns - 1, 2), dtype=np.uint8)
-    for place, (corners, beyond) in enumerate((((low, right, far), first), ((low, far, back), second))):
+    for half, (corners, beyond) in enumerate((((low, right, far), first), ((low, far, back), second))):
         normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
         normal /= np.linalg.norm(normal, axis=-1, keepdims=True)
         for edge, point in enumerate(beyond):
             offset = point - corners[edge]
             sine = np.einsum("ijk,ijk->ij", normal, offset) / np.linalg.norm(offset, axis=-1)
             is_sharp = np.isnan(sine) | (sine < -FLAT_EDGE)
-            bits[..., place] |= (is_sharp.astype(np.uint8) << edge).astype(np.uint8)
+            bits[..., half] |= (is_sharp.astype(np.uint8) << edge).astype(np.uint8)
     return bits.reshape(-1)
 
 

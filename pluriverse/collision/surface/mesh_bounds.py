@@ -1,6 +1,6 @@
 """Bounds of the signed distance of a point from a surface: cheap, and right however coarse the grid.
 
-What the bounds tell to be out of reach is not looked at again; where they leave it open, the triangles tell.
+Points that the bounds show to be too far are skipped; where the bounds leave it open, the triangles decide.
 """
 
 import warp as wp
@@ -46,14 +46,14 @@ class DistanceBounds:
 
 
 @wp.func
-def bound_distance(data: MeshData, surface: int, scale: wp.vec3, place: wp.vec3) -> DistanceBounds:
+def bound_distance(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> DistanceBounds:
     """Return bounds of the distance of a point from a surface; without a grid, they bound nothing.
 
     Args:
         data: The surfaces.
         surface: The surface.
         scale: Factors on the surface.
-        place: The point [m] in the frame of the surface as it is stored.
+        point: The point [m] in the frame of the surface as it is stored.
     """
     bounds = DistanceBounds()
     bounds.lower = -ANY_DISTANCE
@@ -62,9 +62,9 @@ def bound_distance(data: MeshData, surface: int, scale: wp.vec3, place: wp.vec3)
     if grid >= 0:
         smallest = smallest_factor(scale)
         largest = largest_factor(scale)
-        sample = sample_signed_distance(data.distance, grid, place)
+        sample = sample_signed_distance(data.distance, grid, point)
         # A stretched mesh keeps what is inside, and changes lengths by its factors at most.
-        rounding = BOUND_ROUNDING * wp.length(place)
+        rounding = BOUND_ROUNDING * wp.length(point)
         bounds.lower = (sample.lower - rounding) * wp.where(sample.lower > 0.0, smallest, largest)
         bounds.upper = (sample.upper + rounding) * wp.where(sample.upper > 0.0, largest, smallest)
         if largest <= smallest * (1.0 + UNIFORM):
@@ -77,7 +77,7 @@ class ClosestPoint:
     """The point of a surface closest to a given one."""
 
     is_near: bool
-    """Whether it is within reach; else nothing below is set."""
+    """Whether it is close enough; else nothing below is set."""
     triangle: int
     """Triangle of the closest point."""
     offset: wp.vec3
@@ -86,7 +86,7 @@ class ClosestPoint:
 
 @wp.func
 def find_closest_point(
-    data: MeshData, surface: int, scale: wp.vec3, position: wp.vec3, point: wp.vec3, reach: float
+    data: MeshData, surface: int, scale: wp.vec3, position: wp.vec3, point: wp.vec3, max_distance: float
 ) -> ClosestPoint:
     """Return the closest point of a scaled surface.
 
@@ -96,12 +96,12 @@ def find_closest_point(
         scale: Factors on the surface.
         position: Origin of the point in the frame of the surface [m].
         point: The point [m], axes of the surface.
-        reach: Largest distance [m].
+        max_distance: Largest distance [m].
     """
     found = ClosestPoint()
     smallest = smallest_factor(scale)
-    place = wp.cw_div(point + position, scale)
-    closest = wp.mesh_query_point_no_sign(data.id[surface], place, reach / smallest)
+    unscaled_point = wp.cw_div(point + position, scale)
+    closest = wp.mesh_query_point_no_sign(data.id[surface], unscaled_point, max_distance / smallest)
     if closest.result:
         found.is_near = True
         found.triangle = data.first_triangle[surface] + closest.face

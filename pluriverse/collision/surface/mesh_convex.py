@@ -96,12 +96,12 @@ def is_exit_direction(
     """
     depth = -distance * (1.0 - DEPTH_ROUNDING) - 1.0e-5 * pair.extent
     smallest = wp.min(wp.abs(pair.scale[0]), wp.min(wp.abs(pair.scale[1]), wp.abs(pair.scale[2])))
-    place = unscaled(point + pair.position, pair.scale)
-    query = wp.mesh_query_point_no_sign(data.id[surface], place, depth / smallest)
+    local_point = unscaled(point + pair.position, pair.scale)
+    query = wp.mesh_query_point_no_sign(data.id[surface], local_point, depth / smallest)
     result = bool(True)
     if query.result:
         closest = wp.mesh_eval_position(data.id[surface], query.face, query.u, query.v)
-        result = wp.length(wp.cw_mul(pair.scale, closest - place)) >= depth
+        result = wp.length(wp.cw_mul(pair.scale, closest - local_point)) >= depth
     return result
 
 
@@ -147,8 +147,8 @@ def collide_mesh_convex(
             count = collide_triangle(data, hulls, pair, surface, triangle, sharp, side, normals, slots, count)
 
     if kind == CLOSED and deepest_distance(slots, count) >= 0.0:
-        place = unscaled(pair.center + pair.position, pair.scale)
-        closest = wp.mesh_query_point_sign_winding_number(data.id[surface], place, ANY_DISTANCE)
+        local_point = unscaled(pair.center + pair.position, pair.scale)
+        closest = wp.mesh_query_point_sign_winding_number(data.id[surface], local_point, ANY_DISTANCE)
         if closest.result and closest.sign < 0.0:
             on_surface = wp.mesh_eval_position(data.id[surface], closest.face, closest.u, closest.v)
             way = wp.cw_mul(pair.scale, on_surface) - (pair.center + pair.position)

@@ -91,8 +91,8 @@ def find_deepest_point(
         for step in range(int(DESCENT_COUNT) + 1):
             is_turned = bool(start > 1 and step == 0)
             if step > 0:
-                place = wp.cw_div(trial + shift + pair.position, pair.scale)
-                sample = sample_signed_distance(data.distance, data.grid[surface], place)
+                local_point = wp.cw_div(trial + shift + pair.position, pair.scale)
+                sample = sample_signed_distance(data.distance, data.grid[surface], local_point)
                 value = smallest * sample.value
                 part = 0.5 * part
                 if value < least:
@@ -177,28 +177,28 @@ def resolve_deep_shape(
     best_point = wp.vec3(0.0, 0.0, 0.0)
     # The first turn finds how deep the shape is, the others go a direction each. One call for all, as the
     # compiler writes each of them out.
-    for turn in range(-1, FIRST_PATCH + count):
+    for trial in range(-1, FIRST_PATCH + count):
         direction = wp.vec3(0.0, 0.0, 0.0)
-        if turn == 0:
+        if trial == 0:
             direction = known_normal
-        elif turn == 1:
+        elif trial == 1:
             direction = wp.normalize(together)
-        elif turn == 2:
+        elif trial == 2:
             direction = deepest_slope
-        elif turn >= FIRST_PATCH:
-            direction = normals[turn - FIRST_PATCH]
-        elif turn >= FIRST_AXIS:
-            axis = column(pair.axes, (turn - FIRST_AXIS) // 2)
-            direction = wp.where((turn - FIRST_AXIS) % 2 == 0, axis, -axis)
+        elif trial >= FIRST_PATCH:
+            direction = normals[trial - FIRST_PATCH]
+        elif trial >= FIRST_AXIS:
+            axis = column(pair.axes, (trial - FIRST_AXIS) // 2)
+            direction = wp.where((trial - FIRST_AXIS) % 2 == 0, axis, -axis)
         way = float(0.0)
         point = wp.vec3(pair.center)
         is_out = bool(False)
         for _shift in range(int(SHIFT_COUNT)):
-            if is_out or way >= best or (turn >= 0 and wp.length_sq(direction) == 0.0):
+            if is_out or way >= best or (trial >= 0 and wp.length_sq(direction) == 0.0):
                 break
             deepest = find_deepest_point(data, hulls, surface, pair, way * direction, point)
             point = deepest.point
-            if turn < 0:
+            if trial < 0:
                 depth = -deepest.distance
                 deepest_slope = deepest.slope
                 break
@@ -208,16 +208,16 @@ def resolve_deep_shape(
                 way += -deepest.distance
         # Thin walls hold what presses on them; a last resort may lead anywhere.
         is_shallow = known > 0.0 and wp.max(depth, known) <= pair.shallow
-        if turn < 0 and (is_shallow or depth <= NEGLIGIBLE * pair.extent):
+        if trial < 0 and (is_shallow or depth <= NEGLIGIBLE * pair.extent):
             return count
         if is_out and way < best:
             best = way
             best_normal = direction
             best_point = point
-        if turn == 0 and is_out and way <= known + REMAINING * depth:
+        if trial == 0 and is_out and way <= known + REMAINING * depth:
             return count
         length = wp.length(together)
-        if turn == 1 and is_out and way <= length + REMAINING * depth and length <= TOGETHER * known:
+        if trial == 1 and is_out and way <= length + REMAINING * depth and length <= TOGETHER * known:
             return count
     if best < ENDLESS:
         count = add_candidate(normals, slots, 0, best_point, best_normal, -best)

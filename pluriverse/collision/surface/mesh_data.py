@@ -123,9 +123,9 @@ def find_seam(
 ):
     """List the other triangles that a point of a boundary edge lies on."""
     sample = wp.tid()
-    place = point[sample]
+    position = point[sample]
     ball = wp.vec3(tolerance, tolerance, tolerance)
-    query = wp.mesh_query_aabb(mesh, place - ball, place + ball)
+    query = wp.mesh_query_aabb(mesh, position - ball, position + ball)
     face = int(0)
     count = int(0)
     while wp.mesh_query_next(query, face):
@@ -133,7 +133,7 @@ def find_seam(
             a = wp.mesh_eval_position(mesh, face, 1.0, 0.0)
             b = wp.mesh_eval_position(mesh, face, 0.0, 1.0)
             c = wp.mesh_eval_position(mesh, face, 0.0, 0.0)
-            if wp.length(place - closest_triangle_point(a, b, c, place)) < tolerance:
+            if wp.length(position - closest_triangle_point(a, b, c, position)) < tolerance:
                 found[sample, count] = face
                 count += 1
 
@@ -283,9 +283,9 @@ class _Surface:
         many = edges.order[self._shared[edges.order] > 2]
         shared = self._shared[many]
         rows = np.repeat(many, shared)
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(shared) - shared, shared)
-        beside = edges.order[edges.start[edges.edge[rows]] + place]
-        rows, beyond = rows[beside != rows], third[beside[beside != rows]]
+        entry = np.arange(len(rows)) - np.repeat(np.cumsum(shared) - shared, shared)
+        neighbor = edges.order[edges.start[edges.edge[rows]] + entry]
+        rows, beyond = rows[neighbor != rows], third[neighbor[neighbor != rows]]
         seam_rows, seam_beyond = self._seams(points, np.flatnonzero(self._shared == 1))
         rows, beyond = np.concatenate([rows, seam_rows]), np.concatenate([beyond, seam_beyond])
         counts = np.bincount(rows, minlength=len(third)) + (self._shared == 2)
@@ -319,8 +319,8 @@ class _Surface:
             outputs=[found],
             device=self._device,
         )
-        sample, place = np.nonzero(found.numpy() >= 0)
-        beyond = self.triangles[found.numpy()[sample, place]]
+        sample, side = np.nonzero(found.numpy() >= 0)
+        beyond = self.triangles[found.numpy()[sample, side]]
         return np.repeat(np.tile(rows, 3)[sample], 3), beyond.reshape(-1)
 
     def _find_sharp_edges(self, points: np.ndarray) -> None:

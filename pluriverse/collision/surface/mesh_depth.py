@@ -34,18 +34,18 @@ class overlap_vector(wp.types.vector(length=9, dtype=wp.float32)):  # noqa: N801
 
 @wp.func
 def note_inside(
-    overlaps: wp.array[overlap_vector], turn: int, point: wp.vec3, lower: float, upper: float
+    overlaps: wp.array[overlap_vector], side: int, point: wp.vec3, lower: float, upper: float
 ) -> None:
     """Count a corner that is inside the other mesh.
 
     Args:
         overlaps: What is inside, shape [2].
-        turn: Which of the two meshes the corner is of.
+        side: Which of the two meshes the corner is of.
         point: The corner [m], axes of the other mesh, relative to the origin of its own.
         lower: Lower bound of its signed distance [m].
         upper: Upper bound [m], negative.
     """
-    overlap = overlaps[turn]
+    overlap = overlaps[side]
     weight = -0.5 * (lower + upper)
     for axis in range(3):
         overlap[axis] = overlap[axis] + weight * point[axis]
@@ -55,21 +55,21 @@ def note_inside(
         overlap[5] = point[1]
         overlap[6] = point[2]
         overlap[7] = -upper
-    overlaps[turn] = overlap
+    overlaps[side] = overlap
 
 
 @wp.func
-def note_tie(overlaps: wp.array[overlap_vector], turn: int) -> None:
+def note_tie(overlaps: wp.array[overlap_vector], side: int) -> None:
     """Remember that a corner lies on the surface of the other mesh without a contact."""
-    overlap = overlaps[turn]
+    overlap = overlaps[side]
     overlap[8] = 1.0
-    overlaps[turn] = overlap
+    overlaps[side] = overlap
 
 
 @wp.func
-def has_tie(overlaps: wp.array[overlap_vector], turn: int) -> bool:
+def has_tie(overlaps: wp.array[overlap_vector], side: int) -> bool:
     """Return whether a corner of a mesh lies on the surface of the other without a contact."""
-    return overlaps[turn][8] > 0.0
+    return overlaps[side][8] > 0.0
 
 
 @wp.struct
@@ -206,22 +206,22 @@ def resolve_deep_overlap(
     inverse = wp.transpose(pair.rotation)
     best = float(ANY_DISTANCE)
     least = float(0.0)
-    chosen = int(0)
+    better = int(0)
     count = int(0)
-    # Either way is tried, then the better one gone. One call for all: the compiler writes each of them out.
+    # Steps 0 and 1 try the two ways out, step 2 takes the better. One call for all, as each is inlined.
     for step in range(int(3)):
-        turn = wp.where(step == 2, chosen, step)
+        way = wp.where(step == 2, better, step)
         placed = second
-        if turn == 1:
+        if way == 1:
             placed = first
-        if overlaps[turn][7] > 0.0:
-            exit_direction = find_exit_direction(data, placed, overlaps[turn])
+        if overlaps[way][7] > 0.0:
+            exit_direction = find_exit_direction(data, placed, overlaps[way])
             limit = wp.where(step == 2, PUSHED * least, 0.0)
-            depth = push_out(data, placed, turn == 0, pair, exit_direction, limit, step == 2, normals, slots)
+            depth = push_out(data, placed, way == 0, pair, exit_direction, limit, step == 2, normals, slots)
             if step < 2 and depth > 0.0:
                 # How the second mesh moves, axes of the first.
                 shift = depth * exit_direction.normal
-                if turn == 1:
+                if way == 1:
                     shift = -(pair.rotation * shift)
                 remaining = float(0.0)
                 for side in range(int(2)):
@@ -234,7 +234,7 @@ def resolve_deep_overlap(
                 if depth + REMAINING * remaining < best:
                     best = depth + REMAINING * remaining
                     least = depth
-                    chosen = turn
+                    better = way
             elif step == 2 and depth > 0.0:
                 count = 1
     return count

@@ -51,13 +51,13 @@ def mark_sharp_edge(
     """Mark one edge of one triangle that is convex, or has no other triangle."""
     side = wp.tid()
     t = side / 3
-    begin = opposite_start[side]
+    start = opposite_start[side]
     end = opposite_start[side + 1]
     result = wp.uint8(0)
-    if begin == end:
+    if start == end:
         result = wp.uint8(1)
     corner = point[triangle[t][side - 3 * t]]
-    for entry in range(begin, end):
+    for entry in range(start, end):
         offset = point[opposite[entry]] - corner
         height = wp.dot(normal[t], offset)
         if is_open == 1:

@@ -1,7 +1,7 @@
 """Contacts of the sharp edges of two meshes: where they pass each other, and where one pierces the other.
 
 An edge is followed through the distance of the other mesh, as a ray is through that of what it may hit: where
-the surface is out of reach, it is so for a known way ahead. What remains are parts near the surface. There a
+the surface is too far, it is so for a known distance ahead. What remains are parts near the surface. There a
 tree of boxes finds the edges that this one may pass.
 """
 
@@ -114,11 +114,11 @@ def is_crossing(
     goes_into_first = bool(False)
     goes_into_second = bool(False)
     # One call for all ten, as the compiler writes each of them out.
-    for turn in range(int(10)):
-        other = turn // 5
-        place = turn % 5 - 2
-        aside = step * float(place)
-        if wp.abs(place) == 2:
+    for sample in range(int(10)):
+        other = sample // 5
+        position = sample % 5 - 2
+        aside = step * float(position)
+        if wp.abs(position) == 2:
             aside = (0.5 * FARTHER) * aside
         surface = surface0
         scale = pair.size0
@@ -180,17 +180,17 @@ def add_edge_pair(
     if wp.length(point1 - point0) > TOUCHING * pair.extent:
         normal = wp.normalize(point1 - point0)
     height = wp.dot(normal, point1 - point0)
-    if wp.abs(height) > pair.reach and wp.abs(height) > EDGE_DEPTH * pair.extent:
+    if wp.abs(height) > pair.threshold and wp.abs(height) > EDGE_DEPTH * pair.extent:
         return count
     inverse = wp.transpose(pair.rotation)
     origin = wp.vec3(0.0, 0.0, 0.0)
     on_first = point0
     on_second = inverse * point1
-    for turn in range(int(2)):
-        sign = wp.where(turn == 0, 1.0, -1.0)
+    for attempt in range(int(2)):
+        sign = wp.where(attempt == 0, 1.0, -1.0)
         n = sign * normal
         distance = sign * height
-        if distance <= pair.reach and distance >= -EDGE_DEPTH * pair.extent:
+        if distance <= pair.threshold and distance >= -EDGE_DEPTH * pair.extent:
             back = -(inverse * n)
             # Sheets have no inside that tells whether an edge went in: one of both must go through the other,
             # or what continues it as far as it is deep, where edges are short.
@@ -230,7 +230,7 @@ def add_edge_pair(
 class EdgePart:
     """Part of an edge that may be near the other mesh."""
 
-    begin: float
+    start: float
     """Where it begins, 0 to 1; 1 or more if there is none."""
     end: float
     """Where it ends, at most 1."""
@@ -256,7 +256,7 @@ def next_part(
     along: wp.vec3,
     t: float,
     size: float,
-    reach: float,
+    max_distance: float,
     depth: float,
 ) -> EdgePart:
     """Return the next part of an edge that may be near the other mesh.
@@ -266,29 +266,29 @@ def next_part(
         placed: The mesh of the edge.
         start: First end of the edge [m], axes of the other mesh, relative to the origin of the mesh.
         along: To its last end [m].
-        t: Where to begin, 0 to 1.
+        t: Where to start, 0 to 1.
         size: Length of a part [m].
-        reach: Distance outside up to which the surface is near [m].
+        max_distance: Distance outside up to which the surface is near [m].
         depth: Depth inside up to which it is near [m].
     """
     length = wp.length(along)
     part = EdgePart()
-    begin = float(t)
+    t0 = float(t)
     is_far = bool(True)
-    while is_far and begin < 1.0:
-        part.end = wp.min(begin + size / length, 1.0)
-        middle = 0.5 * (begin + part.end)
-        half = 0.5 * (part.end - begin) * length
+    while is_far and t0 < 1.0:
+        part.end = wp.min(t0 + size / length, 1.0)
+        middle = 0.5 * (t0 + part.end)
+        half = 0.5 * (part.end - t0) * length
         bounds = bound_placed(data, placed, start + middle * along)
-        # So far from the middle nothing is near.
-        way = wp.max(bounds.lower - reach, -bounds.upper - depth)
+        # Nothing is near at this distance from the middle.
+        way = wp.max(bounds.lower - max_distance, -bounds.upper - depth)
         part.depth = half - bounds.lower
         part.direction = bounds.direction
         part.may_be_inside = bounds.lower < half
         is_far = way > half
         if is_far:
-            begin = middle + way / length
-    part.begin = begin
+            t0 = middle + way / length
+    part.start = t0
     return part
 
 
@@ -379,12 +379,12 @@ def add_edges(
 ) -> int:
     """Offer the contacts of the sharp edges of the second mesh with those of the first."""
     depth = EDGE_DEPTH * pair.extent
-    size = wp.max(PART * pair.extent, pair.reach)
+    size = wp.max(PART * pair.extent, pair.threshold)
     if data.grid[placed.other] < 0:
         size = ANY_DISTANCE
     is_uniform = has_angles(data, placed.surface, pair.size1) and has_angles(data, placed.other, pair.size0)
     if data.kind[placed.other] != CLOSED and data.kind[placed.other] != GROUND:
-        depth = wp.max(depth, pair.reach)
+        depth = wp.max(depth, pair.threshold)
     first = wp.cw_div(placed.lower, pair.size1)
     last = wp.cw_div(placed.upper, pair.size1)
     query = wp.mesh_query_aabb(data.id[placed.surface], wp.min(first, last), wp.max(first, last))
@@ -405,12 +405,12 @@ def add_edges(
                     spread = PI
                 t = float(0.0)
                 while t < 1.0:
-                    part = next_part(data, placed, a1, along, t, size, pair.reach, depth)
+                    part = next_part(data, placed, a1, along, t, size, pair.threshold, depth)
                     # What is inside may be closest to another face than the one that it came through.
-                    if part.begin < 1.0 and (
+                    if part.start < 1.0 and (
                         part.may_be_inside or may_oppose(wp.dot(outward, part.direction), spread)
                     ):
-                        radius = wp.max(pair.reach, wp.min(RISE * part.depth, depth))
+                        radius = wp.max(pair.threshold, wp.min(RISE * part.depth, depth))
                         count = add_crossings(
                             data,
                             placed,
@@ -420,14 +420,14 @@ def add_edges(
                             is_uniform,
                             a1,
                             b1,
-                            part.begin,
+                            part.start,
                             part.end,
                             radius,
                             normals,
                             slots,
                             count,
                         )
-                    t = wp.max(part.begin, part.end)
+                    t = wp.max(part.start, part.end)
     return count
 
 
@@ -438,7 +438,7 @@ def offer_pierced_edges(
     """Offer points within the sharp edges of a mesh as a last resort where they are inside the other."""
     if data.kind[placed.other] != CLOSED and data.kind[placed.other] != GROUND:
         return
-    inflation = wp.vec3(pair.reach, pair.reach, pair.reach)
+    inflation = wp.vec3(pair.threshold, pair.threshold, pair.threshold)
     first = wp.cw_div(placed.lower + inflation, placed.scale)
     last = wp.cw_div(placed.upper - inflation, placed.scale)
     query = wp.mesh_query_aabb(data.id[placed.surface], wp.min(first, last), wp.max(first, last))
@@ -453,16 +453,16 @@ def offer_pierced_edges(
                 along = placed.rotation * surface_point(data, corners[(edge + 1) % 3], placed.scale) - start
                 depth = DEPTH * pair.extent
                 part = next_part(data, placed, start, along, 0.0, PART * pair.extent, 0.0, depth)
-                if part.begin < 1.0:
+                if part.start < 1.0:
                     # The part of the edge between where it enters and leaves the other mesh.
                     low = wp.cw_div(start + placed.position, placed.other_scale)
                     high = wp.cw_div(start + along + placed.position, placed.other_scale)
                     way = high - low
-                    reach = wp.length(way)
-                    forth = wp.mesh_query_ray(data.id[placed.other], low, way / reach, reach)
-                    back = wp.mesh_query_ray(data.id[placed.other], high, -way / reach, reach)
+                    length = wp.length(way)
+                    forth = wp.mesh_query_ray(data.id[placed.other], low, way / length, length)
+                    back = wp.mesh_query_ray(data.id[placed.other], high, -way / length, length)
                     if forth.result and back.result:
-                        t = 0.5 * (forth.t + reach - back.t) / reach
+                        t = 0.5 * (forth.t + length - back.t) / length
                         point = start + t * along
                         bounds = DistanceBounds()
                         bounds.lower = -depth

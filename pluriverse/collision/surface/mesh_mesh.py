@@ -115,12 +115,12 @@ def add_corner(
     local = surface_point(data, vertex, placed.scale)
     if wp.min(local - placed.lower) < 0.0 or wp.min(placed.upper - local) < 0.0:
         return count
-    depth = wp.max(pair.reach, DEPTH * pair.extent)
+    depth = wp.max(pair.threshold, DEPTH * pair.extent)
     if data.kind[placed.other] == GROUND:
         depth = depth + wp.length(placed.upper - placed.lower)
     point = placed.rotation * local
     bounds = bound_placed(data, placed, point)
-    if bounds.lower > pair.reach:
+    if bounds.lower > pair.threshold:
         return count
     origin = wp.vec3(0.0, 0.0, 0.0)
     if tie_depth <= 0.0 and bounds.upper < 0.0 and data.kind[placed.other] == CLOSED:
@@ -144,15 +144,15 @@ def add_corner(
         shallow = tie_depth
     on_faces = SurfaceTouch()
     if is_shallow:
-        on_faces = touch_faces(data, placed, vertex, local, pair.reach, shallow, pair.extent)
+        on_faces = touch_faces(data, placed, vertex, local, pair.threshold, shallow, pair.extent)
     is_offered = bool(False)
-    for turn in range(int(2)):
+    for attempt in range(int(2)):
         touch = on_faces
-        if turn == 1:
+        if attempt == 1:
             if on_faces.is_near or is_tie:
                 break
             touch = touch_surface(data, placed, point, bounds, depth, pair.extent)
-        if touch.is_near and touch.distance <= pair.reach:
+        if touch.is_near and touch.distance <= pair.threshold:
             back = -(inverse * touch.normal)
             if is_vertex_free(data, vertex, placed.scale, origin, back, local, PATCH_SLOPE):
                 count = add_oriented(placed, is_second, pair, normals, slots, count, point, touch)
@@ -205,7 +205,7 @@ def collide_mesh_mesh(
         pair.size0,
         pair.rotation,
         pair.position,
-        pair.reach,
+        pair.threshold,
         data,
     )
     first = place_mesh(
@@ -216,7 +216,7 @@ def collide_mesh_mesh(
         pair.size1,
         inverse,
         -(inverse * pair.position),
-        pair.reach,
+        pair.threshold,
         data,
     )
     if first.surface < 0 or second.surface < 0:
@@ -229,28 +229,28 @@ def collide_mesh_mesh(
     # are asked again: solids in line with each other, sunk in, have theirs on the sides. They may be as deep
     # as the deepest contact, or up to half the size where nothing pushes.
     tie_depth = float(0.0)
-    for turn in range(int(4)):
-        is_second = turn % 2 == 0
+    for stage in range(int(4)):
+        is_second = stage % 2 == 0
         placed = second
         if not is_second:
             placed = first
-        if turn == 2:
+        if stage == 2:
             count = add_edges(data, second, pair, normals, slots, count)
             known = -deepest_distance(slots, count)
             tie_depth = DEPTH * pair.extent
             if known > 0.0:
                 tie_depth = known + NEXT_TO * pair.extent
         # Up to the first depth all corners have been asked.
-        if turn < 2 or (has_tie(overlaps, turn - 2) and tie_depth > SHALLOW * pair.extent):
+        if stage < 2 or (has_tie(overlaps, stage - 2) and tie_depth > SHALLOW * pair.extent):
             count = add_corners(data, placed, is_second, pair, normals, slots, overlaps, count, tie_depth)
     if is_unresolved(overlaps, pair, slots, count):
         count = resolve_deep_overlap(data, first, second, pair, overlaps, normals, slots)
     if deepest_distance(slots, count) >= 0.0:
-        for turn in range(int(2)):
+        for stage in range(int(2)):
             placed = second
-            if turn == 1:
+            if stage == 1:
                 placed = first
-            offer_pierced_edges(data, placed, turn == 0, pair, slots)
+            offer_pierced_edges(data, placed, stage == 0, pair, slots)
     return add_kept_contacts(output, model, pair, found, normals, slots, count)
 
 

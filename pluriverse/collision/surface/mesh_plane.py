@@ -29,7 +29,7 @@ def collide_mesh_plane(
     for index in range(data.first_hull_point[surface], data.first_hull_point[surface + 1]):
         point = pair.rotation * surface_point(data, data.hull_point[index], pair.size1)
         height = point[2] + pair.position[2]
-        if height <= pair.reach:
+        if height <= pair.threshold:
             count = add_candidate(normals, slots, count, point, wp.vec3(0.0, 0.0, 1.0), height)
     return add_kept_contacts(output, model, pair, found, normals, slots, count)
 

@@ -56,7 +56,7 @@ class MeshPlacement:
     position: wp.vec3
     """Origin of the mesh in the frame of the other [m]."""
     lower: wp.vec3
-    """Lower corner of the box around the other and its reach [m], frame of the mesh."""
+    """Lower corner of the box around the other, extended by `max_distance` [m], frame of the mesh."""
     upper: wp.vec3
     """Upper corner of that box [m]."""
 
@@ -66,7 +66,7 @@ class SurfaceTouch:
     """A point and what of a surface is closest to it."""
 
     is_near: bool
-    """Whether anything is within reach; else nothing below is set."""
+    """Whether anything is close enough; else nothing below is set."""
     normal: wp.vec3
     """Unit normal away from the surface."""
     distance: float
@@ -82,7 +82,7 @@ def place_mesh(
     other_scale: wp.vec3,
     rotation: wp.mat33,
     position: wp.vec3,
-    reach: float,
+    max_distance: float,
     data: MeshData,
 ) -> MeshPlacement:
     """Return a mesh placed in the frame of another, with the part of it that may matter."""
@@ -108,9 +108,13 @@ def place_mesh(
     )
     if placed.other >= 0 and data.kind[placed.other] == GROUND:
         # What has sunk in is found wherever it is.
-        half = half + wp.vec3(reach, reach, reach) + wp.length(half) * wp.vec3(1.0, 1.0, 1.0)
+        half = (
+            half
+            + wp.vec3(max_distance, max_distance, max_distance)
+            + wp.length(half) * wp.vec3(1.0, 1.0, 1.0)
+        )
     else:
-        half = half + wp.vec3(reach, reach, reach)
+        half = half + wp.vec3(max_distance, max_distance, max_distance)
     placed.lower = center - half
     placed.upper = center + half
     return placed
@@ -152,7 +156,12 @@ def is_on_border(
 
 @wp.func
 def touch_surface(
-    data: MeshData, placed: MeshPlacement, point: wp.vec3, bounds: DistanceBounds, reach: float, size: float
+    data: MeshData,
+    placed: MeshPlacement,
+    point: wp.vec3,
+    bounds: DistanceBounds,
+    max_distance: float,
+    size: float,
 ) -> SurfaceTouch:
     """Return the closest point of the other mesh to a point.
 
@@ -161,14 +170,14 @@ def touch_surface(
         placed: The mesh of the point.
         point: Point of the mesh [m], axes of the other, relative to the origin of the mesh.
         bounds: Bounds of its signed distance [m].
-        reach: Largest distance [m] on either side.
+        max_distance: Largest distance [m] on either side.
         size: Size of the pair [m].
     """
     touch = SurfaceTouch()
     surface = placed.other
     scale = placed.other_scale
     kind = data.kind[surface]
-    farthest = wp.min(reach, wp.max(wp.abs(bounds.lower), wp.abs(bounds.upper)))
+    farthest = wp.min(max_distance, wp.max(wp.abs(bounds.lower), wp.abs(bounds.upper)))
     closest = find_closest_point(data, surface, scale, placed.position, point, farthest)
     if not closest.is_near:
         return touch
@@ -207,9 +216,9 @@ def touch_surface(
         # Over the inside of a triangle its normal tells the side, as far as rounding lets it.
         side = wp.where(height < 0.0, -1.0, 1.0)
         if length - wp.abs(height) >= ON_PLANE * size:
-            place = wp.cw_div(point + placed.position, scale)
+            local_point = wp.cw_div(point + placed.position, scale)
             signed = wp.mesh_query_point_sign_winding_number(
-                data.id[surface], place, 1.001 * length / smallest_factor(scale)
+                data.id[surface], local_point, 1.001 * length / smallest_factor(scale)
             )
             side = signed.sign
     touch.is_near = True
@@ -259,27 +268,27 @@ def is_deeper(
         least: The depth [m].
         size: Size of the pair [m].
     """
-    place = wp.cw_div(point, scale)
+    local_point = wp.cw_div(point, scale)
     kind = data.kind[surface]
     if kind == OPEN:
         return True
     if kind == GROUND:
-        return is_below(data.id[surface], place)
-    bounds = bound_distance(data, surface, scale, place)
+        return is_below(data.id[surface], local_point)
+    bounds = bound_distance(data, surface, scale, local_point)
     if bounds.upper < -least:
         return True
     if bounds.lower > -least:
         return False
     # No farther than that, if inside.
-    reach = wp.min(-bounds.lower, ANY_DISTANCE) / smallest_factor(scale)
-    closest = wp.mesh_query_point_no_sign(data.id[surface], place, reach)
+    max_distance = wp.min(-bounds.lower, ANY_DISTANCE) / smallest_factor(scale)
+    closest = wp.mesh_query_point_no_sign(data.id[surface], local_point, max_distance)
     if not closest.result:
         return False
     corners = data.triangle[data.first_triangle[surface] + closest.face]
     a = data.vertex[corners[0]]
     b = data.vertex[corners[1]]
     c = data.vertex[corners[2]]
-    offset = place - (closest.u * a + closest.v * b + (1.0 - closest.u - closest.v) * c)
+    offset = local_point - (closest.u * a + closest.v * b + (1.0 - closest.u - closest.v) * c)
     length = wp.length(wp.cw_mul(scale, offset))
     if length <= least:
         return False
@@ -287,7 +296,7 @@ def is_deeper(
     height = wp.dot(wp.normalize(wp.cross(b - a, c - a)), offset)
     side = height
     if (wp.length(offset) - wp.abs(height)) * smallest_factor(scale) >= ON_PLANE * size:
-        signed = wp.mesh_query_point_sign_winding_number(data.id[surface], place, reach)
+        signed = wp.mesh_query_point_sign_winding_number(data.id[surface], local_point, max_distance)
         side = signed.sign
     return side < 0.0
 
@@ -298,7 +307,7 @@ def touch_faces(
     placed: MeshPlacement,
     vertex: int,
     local: wp.vec3,
-    reach: float,
+    max_distance: float,
     shallow: float,
     size: float,
 ) -> SurfaceTouch:
@@ -312,7 +321,7 @@ def touch_faces(
         placed: The mesh of the corner.
         vertex: The corner.
         local: Where it is [m], frame of its mesh.
-        reach: Largest distance [m] in front of a triangle.
+        max_distance: Largest distance [m] in front of a triangle.
         shallow: Largest depth [m] below it.
         size: Size of the pair [m].
     """
@@ -323,7 +332,7 @@ def touch_faces(
     point = placed.rotation * local
     inverse = wp.transpose(placed.rotation)
     tolerance = OVER * size
-    radius = wp.max(reach, shallow)
+    radius = wp.max(max_distance, shallow)
     ball = wp.vec3(radius, radius, radius)
     low = wp.cw_div(point + placed.position - ball, scale)
     high = wp.cw_div(point + placed.position + ball, scale)
@@ -342,7 +351,7 @@ def touch_faces(
             normal = -normal
         height = wp.dot(normal, point - a)
         if (
-            height <= reach
+            height <= max_distance
             and height >= -shallow
             and (not touch.is_near or wp.abs(height) < wp.abs(touch.distance))
             and wp.dot(wp.normalize(wp.cross(b - a, axis)), point - a) <= tolerance

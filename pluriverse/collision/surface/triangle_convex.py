@@ -54,7 +54,7 @@ class TriangleTouch:
     """Closest or deepest points of a triangle and a shape."""
 
     is_near: bool
-    """Whether they are within reach; else nothing below is set."""
+    """Whether they are close enough; else nothing below is set."""
     normal: wp.vec3
     """Unit normal from the triangle to the shape."""
     point0: wp.vec3
@@ -89,8 +89,8 @@ def is_over_triangle(pair: TrianglePair, normal: wp.vec3, point: wp.vec3, tolera
 
     The sign of the normal does not matter.
     """
-    turn = wp.where(wp.dot(wp.cross(pair.b - pair.a, pair.c - pair.a), normal) < 0.0, -1.0, 1.0)
-    axis = turn * normal
+    sign = wp.where(wp.dot(wp.cross(pair.b - pair.a, pair.c - pair.a), normal) < 0.0, -1.0, 1.0)
+    axis = sign * normal
     return (
         wp.dot(wp.normalize(wp.cross(pair.b - pair.a, axis)), point - pair.a) <= tolerance
         and wp.dot(wp.normalize(wp.cross(pair.c - pair.b, axis)), point - pair.b) <= tolerance
@@ -108,7 +108,7 @@ def clip_to_triangle(
     scratch: wp.array[wp.vec3],
 ) -> int:
     """Clip `polygon` to the prism along `normal` over a triangle; return its corner count."""
-    turn = wp.where(wp.dot(wp.cross(pair.b - pair.a, pair.c - pair.a), normal) < 0.0, -1.0, 1.0)
+    sign = wp.where(wp.dot(wp.cross(pair.b - pair.a, pair.c - pair.a), normal) < 0.0, -1.0, 1.0)
     for edge in range(int(3)):
         first = pair.a
         last = pair.b
@@ -118,7 +118,7 @@ def clip_to_triangle(
         elif edge == 2:
             first = pair.c
             last = pair.a
-        outward = wp.normalize(wp.cross(last - first, turn * normal))
+        outward = wp.normalize(wp.cross(last - first, sign * normal))
         count = clip_polygon(polygon, count, outward, wp.dot(outward, first), tolerance, scratch)
         for copied in range(count):
             polygon[copied] = scratch[copied]
@@ -150,8 +150,8 @@ def touch_convex(pair: TrianglePair, hulls: HullData) -> TriangleTouch:
     """Return the closest points of a triangle and a convex shape, or their deepest points if they overlap."""
     touch = TriangleTouch()
     start = wp.float64(-1.0 / 3.0) * to_double(pair.a + pair.b + pair.c)
-    reach = wp.float64(pair.reach + pair.radius)
-    way = find_shortest_way(pair, hulls, start, reach, wp.float64(pair.extent))
+    max_distance = wp.float64(pair.threshold + pair.radius)
+    way = find_shortest_way(pair, hulls, start, max_distance, wp.float64(pair.extent))
     touch.is_near = way.is_near
     touch.normal = to_single(way.normal)
     touch.point0 = to_single(way.point0)
@@ -232,7 +232,7 @@ def make_triangle_collider(
         normal = side * wp.normalize(wp.cross(pair.b - pair.a, pair.c - pair.a))
         lowest = support_surface(pair, hulls, -normal)
         distance = wp.dot(normal, lowest - pair.a)
-        if not distance <= pair.reach:
+        if not distance <= pair.threshold:
             return count
 
         # The side of the shape that faces the triangle, clipped to it.
@@ -263,7 +263,7 @@ def make_triangle_collider(
                 point = polygon[index]
                 height = wp.dot(normal, point - pair.a)
                 rise = height - distance - missed
-                if height <= pair.reach and rise <= PATCH_SLOPE * wp.length(point - lowest):
+                if height <= pair.threshold and rise <= PATCH_SLOPE * wp.length(point - lowest):
                     if height >= -pair.shallow or is_exit_direction(data, surface, pair, point, height):
                         count = add_candidate(normals, slots, count, point, normal, height)
                     else:
@@ -283,7 +283,7 @@ def make_triangle_collider(
             touch = touch_sphere(pair)
         else:
             touch = touch_convex(pair, hulls)
-        if not touch.is_near or not touch.distance <= pair.reach:
+        if not touch.is_near or not touch.distance <= pair.threshold:
             return count
         # A face of the shape that looks at the edge or corner gives the normal of an overlap if it separates
         # as much: the search for the way out ends a little off, to another side at every step.
@@ -335,7 +335,7 @@ def make_triangle_collider(
                 height = wp.dot(m, corners[0] - point) * stretch
                 on_shape = point + height * n
                 rise = height - least - missed
-                if height <= pair.reach and rise <= PATCH_SLOPE * wp.length(point - touch.point0):
+                if height <= pair.threshold and rise <= PATCH_SLOPE * wp.length(point - touch.point0):
                     count = add_candidate(normals, slots, count, on_shape, n, height)
                     has_touch = has_touch or rise <= 0.0
         if not has_touch:

@@ -57,16 +57,16 @@ class TrianglePair:
     middle: wp.vec3
     """Middle of the box around the convex shape in its own axes [m]."""
     half: wp.vec3
-    """Half extents of that box and its reach [m], axes of the convex shape."""
+    """Half extents of that box, extended by `threshold` [m], axes of the convex shape."""
     lower: wp.vec3
-    """Lower corner of the box around the convex shape and its reach [m], axes of the surface."""
+    """Lower corner of the box around the convex shape, extended by `threshold` [m], axes of the surface."""
     upper: wp.vec3
     """Upper corner of that box [m]."""
     shallow: float
     """Depth up to which a face pushes out unasked [m]."""
     extent: float
     """Size of the pair [m], for tolerances."""
-    reach: float
+    threshold: float
     """Largest distance of a contact [m]."""
 
 
@@ -139,8 +139,8 @@ def make_triangle_pair(model: ShapeModel, hulls: HullData, shapes: ShapePair) ->
         extent = wp.vec3(wp.abs(extent[0]), wp.abs(extent[1]), wp.abs(extent[2]))
     half = half_extents(shape_type, extent, shapes.rotation)
     pair.extent = shapes.extent
-    pair.reach = shapes.reach
-    inflation = shapes.reach + 1.0e-6 * shapes.extent
+    pair.threshold = shapes.threshold
+    inflation = shapes.threshold + 1.0e-6 * shapes.extent
     pair.lower = middle - half - wp.vec3(inflation, inflation, inflation)
     pair.upper = middle + half + wp.vec3(inflation, inflation, inflation)
     # The middle of a sphere tells all about which triangles are before it.

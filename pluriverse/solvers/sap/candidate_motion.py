@@ -18,9 +18,9 @@ from pluriverse.collision.shape_pair import (
     pair_speed,
     plane_height_bound,
     plane_normal,
-    reach_at_speed,
-    reach_within_gaps,
     relative_speed,
+    threshold_at_speed,
+    threshold_within_gaps,
 )
 from pluriverse.collision.shape_state import ANY_SPEED, CAPSULE, SPHERE, ShapeModel, ShapeState
 from pluriverse.dynamics.workspace import workspace_struct
@@ -84,14 +84,14 @@ def shape_distance_bound(shapes: ShapeModel, state: ShapeState, shape0: int, sha
     if is_round(type0) and is_round(type1):
         half0, half1 = round_axis(state, type0, shape0), round_axis(state, type1, shape1)
         apart = middles_apart(state, shape0, shape1)
-        place = closest_segment_points(half0, apart, half1)
-        offset = apart + (place[1] * half1 - place[0] * half0)
+        parameters = closest_segment_points(half0, apart, half1)
+        offset = apart + (parameters[1] * half1 - parameters[0] * half0)
         distance = wp.length(offset) - state.size[shape0][0] - state.size[shape1][0]
     return distance
 
 
 @wp.func
-def reach_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], shape0: int, shape1: int) -> float:
+def threshold_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], shape0: int, shape1: int) -> float:
     """Return the distance up to which contacts of a pair may act at the motion of its shapes [m]."""
     motion0, motion1 = motion[shape0], motion[shape1]
     speed = relative_speed(
@@ -104,11 +104,13 @@ def reach_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], shape0: in
         state.radius[shape1],
     )
     lead = wp.max(state.lead[shape0], state.lead[shape1])
-    return reach_at_speed(lead, speed, wp.max(wp.length(motion0.spin), wp.length(motion1.spin)))
+    return threshold_at_speed(lead, speed, wp.max(wp.length(motion0.spin), wp.length(motion1.spin)))
 
 
 @wp.func
-def plane_reach_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], plane: int, shape: int) -> float:
+def plane_threshold_at_motion(
+    state: ShapeState, motion: wp.array[ShapeMotion], plane: int, shape: int
+) -> float:
     """Return the height over a plane up to which a shape may touch it at its motion [m].
 
     The normal is known here, so a shape that leaves the plane does not touch it.
@@ -124,7 +126,7 @@ def plane_reach_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], plan
     slope = wp.sqrt(1.0 + friction * friction)
     # Of all points of the shape, and with moments: `radius` holds what a spin counts for besides.
     speed = (friction * sliding - parting) / slope + spin * state.radius[shape]
-    return reach_at_speed(lead, wp.max(speed, 0.0), spin)
+    return threshold_at_speed(lead, wp.max(speed, 0.0), spin)
 
 
 @wp.func
@@ -138,22 +140,22 @@ def is_surely_apart(
     is_plane: bool,
 ) -> bool:
     """Return whether no contact of a pair can act at the motion of its shapes that was not looked for."""
-    reach = state.margin[shape0] + state.margin[shape1]
+    threshold = state.margin[shape0] + state.margin[shape1]
     distance = float(0.0)
     if is_plane:
         distance = plane_height_bound(state, shape0, shape1)
-        reach += plane_reach_at_motion(state, motion, shape0, shape1)
+        threshold += plane_threshold_at_motion(state, motion, shape0, shape1)
     else:
         distance = shape_distance_bound(shapes, state, shape0, shape1)
-        reach += reach_at_motion(state, motion, shape0, shape1)
-    if distance > reach:
+        threshold += threshold_at_motion(state, motion, shape0, shape1)
+    if distance > threshold:
         return True
     # Links that change their velocities together are seldom faster relative to each other than was assumed.
     # (As bodies by themselves: that bounds told two shapes apart says no more.)
     speed = pair_speed(state, shape0, shape1) + assumed[shape0] + assumed[shape1]
     looked_at = state.margin[shape0] + state.margin[shape1]
     looked_at += wp.max(state.lead[shape0], state.lead[shape1]) * speed
-    return wp.min(reach, reach_within_gaps(state, shape0, shape1)) <= looked_at
+    return wp.min(threshold, threshold_within_gaps(state, shape0, shape1)) <= looked_at
 
 
 @wp.func

@@ -30,7 +30,7 @@ from pluriverse.collision.broad_phase import (
     mark_overlapping_pairs,
 )
 from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
-from pluriverse.collision.shape_pair import flat_shape, is_within_reach
+from pluriverse.collision.shape_pair import flat_shape, is_within_threshold
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, raise_change
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel, launch_while
@@ -237,7 +237,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
                     # Near are pairs by norms of changes; what the solution depends on are velocities.
                     is_idle = is_surely_apart(shapes, state, motion, assumed, shape0, shape1, is_plane)
                 elif not is_plane:
-                    is_idle = not is_within_reach(state, shape0, shape1)
+                    is_idle = not is_within_threshold(state, shape0, shape1)
                 if is_idle:
                     clear_bit(pairs.near, first_word, index)
                 index = next_set_bit(pairs.near, first_word, index + 1, last)
@@ -338,7 +338,7 @@ class CandidateCheck:
         place_count = 2 * model.world_count + LIST_COUNT_SPARE
         self._head = wp.zeros(place_count, dtype=int, device=device)
         self._one = wp.zeros(place_count, dtype=int, device=device)
-        self._places = list(range(place_count))
+        self._free_slots = list(range(place_count))
         self._repeats: dict[int, Repeats] = {}
 
     def repeat(
@@ -435,24 +435,24 @@ class CandidateCheck:
         key = id(worlds)
         if key in self._repeats:
             return self._repeats[key]
-        if not self._places:
+        if not self._free_slots:
             raise RuntimeError(
                 f"SolverSAP.step: {len(self._repeats)} lists of worlds are in use, more than there are "
                 "worlds. Keep a list and pass it again."
             )
-        place = self._places.pop()
+        slot = self._free_slots.pop()
         repeats = Repeats()
-        repeats.head = self._head[place : place + 1]
-        repeats.one = self._one[place : place + 1]
+        repeats.head = self._head[slot : slot + 1]
+        repeats.one = self._one[slot : slot + 1]
         repeats.following = self._following
         repeats.round = self._round
         repeats.step_count = self._step_count
         self._repeats[key] = repeats
-        weakref.finalize(worlds, _release, self._repeats, key, self._places, place)
+        weakref.finalize(worlds, _release, self._repeats, key, self._free_slots, slot)
         return repeats
 
 
-def _release(repeats: dict[int, Repeats], key: int, places: list[int], place: int) -> None:
+def _release(repeats: dict[int, Repeats], key: int, free_slots: list[int], slot: int) -> None:
     """Give a place back, after its list of worlds is gone."""
     repeats.pop(key, None)
-    places.append(place)
+    free_slots.append(slot)

@@ -99,9 +99,9 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
         sign: weight_real,
         frame_transposed: weight33,
         sap: SapData,
-        begin: int,
+        start: int,
     ):
-        """Write J of one body along its chain from `begin` on, by depth, into `column_t1` and so on."""
+        """Write J of one body along its chain from `start` on, by depth, into `column_t1` and so on."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof0 = topology.world_dof[world]
@@ -119,19 +119,19 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
                 moment = wp.cross(arm, direction)
                 for k in range(3):
                     if axis == 0:
-                        sap.column_t1[begin + k] = real(moment[k])
-                        sap.column_t1[begin + 3 + k] = real(direction[k])
+                        sap.column_t1[start + k] = real(moment[k])
+                        sap.column_t1[start + 3 + k] = real(direction[k])
                     elif axis == 1:
-                        sap.column_t2[begin + k] = real(moment[k])
-                        sap.column_t2[begin + 3 + k] = real(direction[k])
+                        sap.column_t2[start + k] = real(moment[k])
+                        sap.column_t2[start + 3 + k] = real(direction[k])
                     else:
-                        sap.column_n[begin + k] = real(moment[k])
-                        sap.column_n[begin + 3 + k] = real(direction[k])
+                        sap.column_n[start + k] = real(moment[k])
+                        sap.column_n[start + 3 + k] = real(direction[k])
         dof = int(leaf)
         while dof > bottom:
             motion = weight6(dynamics.dof_motion[dof0 + dof])
             column = sign * jacobian_column(motion, arm, frame_transposed)
-            entry = begin + topology.dof_depth[first + dof]
+            entry = start + topology.dof_depth[first + dof]
             sap.column_t1[entry] = real(column[0])
             sap.column_t2[entry] = real(column[1])
             sap.column_n[entry] = real(column[2])

@@ -66,7 +66,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
             push[2, 2] = one
             row[2, 2] = one
             compliance[2] = rn
-            wanted = vec3(-free[0], -free[1], bias - free[2])
+            target = vec3(-free[0], -free[1], bias - free[2])
             difference = vec3(z0 - p[0], z1 - p[1], normal - p[2])
             if size <= mu * normal:
                 push[0, 0] = one
@@ -89,11 +89,11 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
                     row[0, 0] = -t1
                     row[1, 0] = t0
                     compliance[0] = rt + (one - turning) / (turning * share)
-                    wanted[0] = t1 * free[0] - t0 * free[1]
+                    target[0] = t1 * free[0] - t0 * free[1]
             error = wp.dot(difference, difference)
             sap.space_stiffness[c] = push
             sap.space_row[c] = row
-            sap.space_residual[c] = wanted
+            sap.space_residual[c] = target
         sap.space_compliance[c] = compliance
         return error
 

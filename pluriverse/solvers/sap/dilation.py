@@ -61,9 +61,9 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
         if normal <= real(0.0) and velocity[2] >= v_hat:
             return 0  # open, whatever s is
         mu = sap.contact_mu[slot]
-        wanted = mu * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-        change = wanted - s
-        if wp.abs(change) <= wp.max(real(DILATION_SPEED), real(DILATION_SHARE) * wanted):
+        target = mu * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+        change = target - s
+        if wp.abs(change) <= wp.max(real(DILATION_SPEED), real(DILATION_SHARE) * target):
             return 0
         if round == 0:
             # Where a point mass strikes, the next s would be nearer by mu² / (1 + mu²) only.

@@ -81,9 +81,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     names = (real, linear, dynamics_real)
 
     @wp.func
-    def rotation_vector(turn: mat33) -> vec3:
+    def rotation_vector(matrix: mat33) -> vec3:
         """Return axis times angle [rad] of a rotation matrix."""
-        q = wp.normalize(wp.quat_from_matrix(turn))
+        q = wp.normalize(wp.quat_from_matrix(matrix))
         axis = vec3(q[0], q[1], q[2])
         w = q[3]
         if w < real(0.0):
@@ -179,9 +179,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     sap.tree_active[tree0 + topology.node_tree[first_node + node2]] = 1
                     # Horner's scheme for the polynomial and its derivative.
                     polynomial = real(inputs.polycoef[index, 4])
-                    for place in range(4):
+                    for power in range(4):
                         ratio = ratio * x + polynomial
-                        polynomial = polynomial * x + real(inputs.polycoef[index, 3 - place])
+                        polynomial = polynomial * x + real(inputs.polycoef[index, 3 - power])
                     error -= polynomial
                     if given2 == 0:
                         w += ratio * ratio / diagonal_of_mass(topology, dynamics, world, dof2)
@@ -224,19 +224,19 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 relation = inputs.relpose[index]
                 given = wp.transform_get_rotation(relation)
                 # Single precision is not quite of unit length.
-                turn = wp.quat_to_matrix(
+                rest_rotation = wp.quat_to_matrix(
                     wp.normalize(quat(real(given[0]), real(given[1]), real(given[2]), real(given[3])))
                 )
                 shift = vec3(wp.transform_get_translation(relation))
                 arm1 = vec3(inputs.anchor[index])
-                arm2 = wp.transpose(turn) * (arm1 - shift)
+                arm2 = wp.transpose(rest_rotation) * (arm1 - shift)
                 joint = inputs.joint1[index]
                 if kind == _DISTANCE and joint >= 0:
                     arm1 = vec3(wp.transform_get_translation(inputs.joint_frame_parent[joint]))
                     arm2 = vec3(wp.transform_get_translation(inputs.joint_frame_child[joint]))
                 if kind == _WELD:
                     arm2 = arm1
-                    arm1 = shift + turn * arm2
+                    arm1 = shift + rest_rotation * arm2
                 rotation1 = wp.identity(n=3, dtype=real)
                 rotation2 = wp.identity(n=3, dtype=real)
                 origin1, origin2 = vec3(), vec3()
@@ -251,18 +251,18 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 apart = (origin2 - origin1) + (arm2 - arm1)
 
                 # Directions in which the bodies must not turn against each other, as a projection.
-                held = mat33()
+                projector = mat33()
                 misfit = vec3()
                 scale = real(0.0)
                 if kind == _WELD:
-                    held = wp.identity(n=3, dtype=real)
-                    misfit = rotation_vector(rotation2 * wp.transpose(rotation1 * turn))
+                    projector = wp.identity(n=3, dtype=real)
+                    misfit = rotation_vector(rotation2 * wp.transpose(rotation1 * rest_rotation))
                     scale = real(inputs.torquescale[index])
                 if kind == _HINGE:
                     axis = wp.normalize(vec3(inputs.axis[index]))
                     axis1 = rotation1 * axis
-                    axis2 = rotation2 * (wp.transpose(turn) * axis)
-                    held = wp.identity(n=3, dtype=real) - wp.outer(axis1, axis1)
+                    axis2 = rotation2 * (wp.transpose(rest_rotation) * axis)
+                    projector = wp.identity(n=3, dtype=real) - wp.outer(axis1, axis1)
                     misfit = wp.cross(axis1, axis2)
                     scale = real(inputs.torquescale[index])
 
@@ -270,7 +270,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 dof1 = last_free_dof(topology, dynamics, world, node1)
                 dof2 = last_free_dof(topology, dynamics, world, node2)
                 W, W_angular = mat33(), mat33()
-                reach, reach_angular = real(0.0), real(0.0)
+                compliance, compliance_angular = real(0.0), real(0.0)
                 a, b = int(dof1), int(dof2)
                 while a >= 0 or b >= 0:
                     dof = wp.max(a, b)
@@ -285,19 +285,19 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         rate2 = velocity + wp.cross(omega, arm2)
                         point += rate2
                         spin += omega
-                        reach += inverse * wp.dot(rate2, rate2)
+                        compliance += inverse * wp.dot(rate2, rate2)
                         b = up
                     if above1:
                         rate1 = velocity + wp.cross(omega, arm1)
                         point -= rate1
                         spin -= omega
-                        reach += inverse * wp.dot(rate1, rate1)
+                        compliance += inverse * wp.dot(rate1, rate1)
                         a = up
-                    reach_angular += inverse * wp.dot(omega, omega)
+                    compliance_angular += inverse * wp.dot(omega, omega)
                     W += inverse * wp.outer(point, point)
-                    spin = held * spin
+                    spin = projector * spin
                     W_angular += inverse * wp.outer(spin, spin)
-                size = wp.max(held[0, 0] + held[1, 1] + held[2, 2], real(1.0))
+                size = wp.max(projector[0, 0] + projector[1, 1] + projector[2, 2], real(1.0))
                 w = wp.sqrt(wp.ddot(W, W)) / real(3.0)
                 distance = wp.length(apart)
                 line = vec3(real(0.0), real(0.0), real(1.0))  # any, where the points coincide
@@ -307,9 +307,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     w = wp.dot(line, W * line)
                 w_angular = wp.sqrt(wp.ddot(W_angular, W_angular)) / size
                 stiffness_linear, stiffness_angular = real(0.0), real(0.0)
-                if w > real(IMMOBILE) * reach:
+                if w > real(IMMOBILE) * compliance:
                     stiffness_linear = real(1.0) / (real(NEAR_RIGID) * w)
-                if w_angular > real(IMMOBILE) * reach_angular:
+                if w_angular > real(IMMOBILE) * compliance_angular:
                     stiffness_angular = scale / (real(NEAR_RIGID) * w_angular)
 
                 sap.equality[index].kind = BODIES
@@ -342,7 +342,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     )
                     sap.equality[index].bias = vec6(lower, upper, real(0.0), real(0.0), real(0.0), real(0.0))
                 sap.equality[index].stiffness_linear = stiffness_linear
-                sap.equality[index].stiffness_angular = stiffness_angular * held
+                sap.equality[index].stiffness_angular = stiffness_angular * projector
 
     return SimpleNamespace(set_equality_term=set_equality_term)
 

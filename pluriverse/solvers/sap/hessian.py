@@ -51,9 +51,12 @@ def hessian_functions(
     blocks = block_cholesky(linear, real)
     block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
 
-    held = equality_functions(real, linear)
-    add_equality_stiffness, add_dof_stiffness = held.add_equality_stiffness, held.add_dof_stiffness
-    is_inactive, point_stiffness = held.is_inactive, held.point_stiffness
+    equalities = equality_functions(real, linear)
+    add_equality_stiffness, add_dof_stiffness = (
+        equalities.add_equality_stiffness,
+        equalities.add_dof_stiffness,
+    )
+    is_inactive, point_stiffness = equalities.is_inactive, equalities.point_stiffness
 
     @wp.func(inline=True)
     def is_ancestor(topology: Topology, first: int, upper: int, lower: int) -> int:

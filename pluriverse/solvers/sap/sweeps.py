@@ -33,8 +33,11 @@ def sweep_functions(
 
     contacts = contact_objective_functions(real, linear, moments)
     measure_contacts, add_contact_wrenches = contacts.measure_contacts, contacts.add_contact_wrenches
-    held = equality_functions(real, linear)
-    measure_equalities, add_equality_wrenches = held.measure_equalities, held.add_equality_wrenches
+    equalities = equality_functions(real, linear)
+    measure_equalities, add_equality_wrenches = (
+        equalities.measure_equalities,
+        equalities.add_equality_wrenches,
+    )
 
     @wp.func(inline=True)
     def is_free_root(topology: Topology, sap: SapData, node0: int, first_node: int, node: int) -> bool:

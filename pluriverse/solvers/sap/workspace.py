@@ -261,8 +261,8 @@ class SapWorkspace:
         )
         capacity = int(self.contact_capacity.max(initial=0))
         self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX)
-        m, held = 3 * self.space_contact_count, 3 * min(capacity, SPACE_HELD_CONTACTS_MAX)
-        self.space_work_count = max(m * m + 2 * m, 2 * held * held + held)
+        m, kept = 3 * self.space_contact_count, 3 * min(capacity, SPACE_HELD_CONTACTS_MAX)
+        self.space_work_count = max(m * m + 2 * m, 2 * kept * kept + kept)
         given |= self._contact_space(model, real)
         for name, field in workspace_fields(real, linear).items():
             array = given.get(name)
