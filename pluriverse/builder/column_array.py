@@ -94,13 +94,13 @@ class ColumnArray(np.ndarray):
 
     __hash__ = None  # as lists and arrays
 
-    def __setitem__(self, place: Any, value: Any) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:
         if not self.flags.writeable:
             raise ValueError(f"ModelBuilder.{self.column_name} {READ_ONLY}.")
         shape = getattr(value, "_shape_", ()) if isinstance(value, ctypes.Array) else ()
         if len(shape) == 2:
             value = np.reshape(value, shape)  # NumPy takes the memory of a matrix of Warp for flat
-        super().__setitem__(place, value)
+        super().__setitem__(index, value)
 
     def _is_list(self, values: Any) -> bool:
         """Return whether the entries are those of a list."""

@@ -18,7 +18,7 @@ class CustomValue(NamedTuple):
     """A value for an entity that is about to be added, checked."""
 
     attribute: CustomAttribute
-    place: int
+    offset: int
     """Index among the entities of the kind that are added together, such as the axis of a joint."""
     row: np.ndarray
     """The value."""
@@ -234,9 +234,9 @@ def check_custom_values(
 
 def put_custom_values(builder: BuilderTables, values: list[CustomValue], first: Mapping[Entity, int]) -> None:
     """Store values of entities that were added, the first of each kind at the given index."""
-    for attribute, place, row in values:
+    for attribute, offset, row in values:
         assert isinstance(attribute.frequency, Entity)
-        attribute.column.put(first[attribute.frequency] + place, row[None])
+        attribute.column.put(first[attribute.frequency] + offset, row[None])
 
 
 _PARTS_OF_JOINT = (
@@ -276,15 +276,15 @@ def _values_of_parts(attribute: CustomAttribute, value: Any, count: int, name: s
     """Return the values of a joint's axes, coordinates or constraints, given for all, each or some."""
     kind = attribute.frequency_key
     if isinstance(value, Mapping):
-        for place in value:
-            if not isinstance(place, int | np.integer) or not 0 <= place < count:
+        for offset in value:
+            if not isinstance(offset, int | np.integer) or not 0 <= offset < count:
                 raise ValueError(
-                    f"{name}: {attribute.label} has a value for {kind} {place!r}, but the joint has {count} "
+                    f"{name}: {attribute.label} has a value for {kind} {offset!r}, but the joint has {count} "
                     "of them."
                 )
         return [
-            CustomValue(attribute, int(place), convert(attribute, part, name))
-            for place, part in value.items()
+            CustomValue(attribute, int(offset), convert(attribute, part, name))
+            for offset, part in value.items()
         ]
     if count == 0:
         raise ValueError(
@@ -300,7 +300,8 @@ def _values_of_parts(attribute: CustomAttribute, value: Any, count: int, name: s
                 f"{kind}. Give one value for all, or one for each."
             )
         return [
-            CustomValue(attribute, place, convert(attribute, part, name)) for place, part in enumerate(parts)
+            CustomValue(attribute, offset, convert(attribute, part, name))
+            for offset, part in enumerate(parts)
         ]
     row = convert(attribute, value, name)
-    return [CustomValue(attribute, place, row) for place in range(count)]
+    return [CustomValue(attribute, offset, row) for offset in range(count)]

@@ -160,9 +160,9 @@ class RowValues(MutableSequence[Any]):
         rows = [None if value is None else self._convert(value) for value in values]
         self._column.clear()
         self._column.grow(len(rows))
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             if row is not None:
-                self._column.put(place, row[None])
+                self._column.put(index, row[None])
 
     def __len__(self) -> int:
         return self._column.size

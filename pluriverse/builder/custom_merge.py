@@ -107,7 +107,7 @@ def _append(
     prefixes: Sequence[str | None],
 ) -> None:
     """Append one copy per world of the values of an attribute."""
-    begin, count = first[attribute.frequency_key], len(worlds)
+    starts, count = first[attribute.frequency_key], len(worlds)
     if size == 0 or count == 0:
         return
     kinds = kinds_of_rows(source, attribute, size)
@@ -128,17 +128,17 @@ def _append(
     given = np.ones(size, dtype=bool) if moves else np.zeros(size, dtype=bool)
     if not moves:
         given[: own.size] = own.given[:size]
-    start = int(begin[0])  # copies of a kind lie one after the other
+    start = int(starts[0])  # copies of a kind lie one after the other
     column.grow(start + count * size)
     column._rows[start : start + count * size] = rows.reshape(count * size, *values.shape[1:])
     column._given[start : start + count * size] = np.tile(given, count)
 
 
-def _put_sparse(column: CustomColumn, source: CustomColumn, places: np.ndarray, size: int) -> None:
+def _put_sparse(column: CustomColumn, source: CustomColumn, row_ranges: np.ndarray, size: int) -> None:
     """Set rows of `column` to the first value of `source`."""
     if size and source.given[0]:
-        for place in _ranges(places):
-            column.put(int(place[0]), np.repeat(source.rows[:1], len(place), axis=0))
+        for rows in _ranges(row_ranges):
+            column.put(int(rows[0]), np.repeat(source.rows[:1], len(rows), axis=0))
 
 
 def _ranges(places: np.ndarray) -> list[np.ndarray]:
@@ -215,8 +215,8 @@ def _transform(
                 f"{attribute.label}: reference_value_transformer returned {len(values)} values, but was "
                 f"given {len(given)}."
             )
-        for place, value in zip(given, values, strict=True):
-            rows[copy, place] = attribute.convert(value)
+        for entry, value in zip(given, values, strict=True):
+            rows[copy, entry] = attribute.convert(value)
 
 
 def taken_custom_attributes(
@@ -232,22 +232,24 @@ def taken_custom_attributes(
             references go to instead, -1 for none.
     """
     result = {}
-    places: dict[str, np.ndarray] = {}
+    new_indices: dict[str, np.ndarray] = {}
     for kind, indices in kept.items():
         count = max(custom_entity_count(builder, FREQUENCY_OF_KEY[kind]), int(indices.max(initial=-1)) + 1)
-        place = np.full(count + 1, -1, dtype=np.int64)  # the last entry is that of index -1
-        place[indices[::-1]] = np.arange(len(indices))[::-1]  # where an index stands twice, the first counts
+        new_index = np.full(count + 1, -1, dtype=np.int64)  # the last entry is that of index -1
+        new_index[indices[::-1]] = np.arange(len(indices))[
+            ::-1
+        ]  # where an index stands twice, the first counts
         if became is not None and kind in became:
-            place[:-1] = place[became[kind]]
-        places[kind] = place
+            new_index[:-1] = new_index[became[kind]]
+        new_indices[kind] = new_index
     for key, attribute in builder.custom_attributes.items():
         own = attribute.copied()
         size = custom_entity_count(builder, attribute.frequency)
         kinds = kinds_of_rows(builder, attribute, size)
-        for kind, place in places.items():
+        for kind, new_index in new_indices.items():
             rows = np.array([row_kind == kind for row_kind in kinds[: own.column.size]])
             if rows.any():
-                own.column.rows[rows] = place[np.maximum(own.column.rows[rows], -1)]
+                own.column.rows[rows] = new_index[np.maximum(own.column.rows[rows], -1)]
         if attribute.frequency_key in kept:
             indices = kept[attribute.frequency_key]
             own.column = own.column.taken(indices, max(size, int(indices.max(initial=-1)) + 1))

@@ -76,9 +76,9 @@ def move_constraints(
     axis = target.column("equality_constraint_axis")[added].reshape(count, size, 3)
     relpose = target.column("equality_constraint_relpose")[added].reshape(count, size, 7)
     for entries, in_world in ((world_first, kind != EqType.WELD), (world_second, kind == EqType.WELD)):
-        held = entries[in_world[entries]]
-        frame = offset[:, held]
-        anchor[:, held] = frame[..., :3] + poses.rotate(frame[..., 3:], anchor[:, held])
+        attached = entries[in_world[entries]]
+        frame = offset[:, attached]
+        anchor[:, attached] = frame[..., :3] + poses.rotate(frame[..., 3:], anchor[:, attached])
     frame = offset[:, world_first]
     axis[:, world_first] = poses.rotate(frame[..., 3:], axis[:, world_first])
     relpose[:, world_first] = poses.compose(frame, relpose[:, world_first])

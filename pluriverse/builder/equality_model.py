@@ -87,14 +87,14 @@ class EqualityColumns:
             ValueError: If one does not.
         """
         for template in templates:
-            for place in range(len(template.equality)):
-                kind, body1, body2, *_ = template.equality[place].tolist()
+            for offset in range(len(template.equality)):
+                kind, body1, body2, *_ = template.equality[offset].tolist()
                 if kind == EqType.JOINT:
                     continue
                 still = [body < 0 or bool(template.body_static[body]) for body in (body1, body2)]
                 welded = body1 >= 0 and body2 >= 0 and template.body_weld[body1] == template.body_weld[body2]
                 if all(still) or welded:
-                    index = int(self.ranges.bounds[template.worlds[0]] + place)
+                    index = int(self.ranges.bounds[template.worlds[0]] + offset)
                     names = [
                         self.source.builder.body_name(int(self.columns[column][index]))
                         for column in ("body1", "body2")

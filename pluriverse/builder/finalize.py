@@ -162,8 +162,8 @@ def _put_articulations(model: Model, source: Snapshot) -> None:
 
 def _put_shapes(model: Model, source: Snapshot) -> None:
     device = model.device
-    wanted = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
-    model.has_hydroelastic_shapes = bool((source.shape_flags & wanted == wanted).any())
+    required = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
+    model.has_hydroelastic_shapes = bool((source.shape_flags & required == required).any())
     model.shape_enabled = wp.ones(model.shape_count, dtype=wp.bool, device=device)
     model.meshes = list(source.builder.meshes)
     model.appearances = list(source.builder.appearances)

@@ -55,7 +55,7 @@ def collapse_fixed_joints(
     kept = _joints_to_keep(builder, joints_to_keep or ()) | _measured_joints(builder)
     welds, into, frame = _find_groups(builder, kept)
     body_kept = np.flatnonzero(~np.isin(np.arange(builder.body_count), builder.joint_child[welds]))
-    body_index = _places(body_kept, builder.body_count)
+    body_index = _new_indices(body_kept, builder.body_count)
     merged = np.setdiff1d(np.arange(builder.body_count), body_kept)
     if verbose:
         for joint in welds:
@@ -141,9 +141,9 @@ def _find_groups(builder: BuilderTables, kept: set[int]) -> tuple[np.ndarray, np
     """
     kinds, parents, children = builder.joint_type, builder.joint_parent, builder.joint_child
     holds = builder.joint_articulation >= 0
-    held = np.bincount(children, minlength=builder.body_count)
+    joint_count = np.bincount(children, minlength=builder.body_count)
     # A joint of no articulation closes a loop, unless nothing else holds its child.
-    candidates = (kinds == JointType.FIXED) & builder.joint_enabled & (holds | (held[children] == 1))
+    candidates = (kinds == JointType.FIXED) & builder.joint_enabled & (holds | (joint_count[children] == 1))
     weld_of = {
         int(children[joint]): int(joint) for joint in np.flatnonzero(candidates) if int(joint) not in kept
     }
@@ -201,8 +201,10 @@ def _merge_masses(builder: BuilderTables, merged: np.ndarray, into: np.ndarray, 
         rate = builder.joint_qd[dof + 3 : dof + 6]
         if shift.any() and rate.any():
             coord = int(builder.joint_q_start[joint])
-            turn = poses.quat_multiply(builder.joint_X_p[joint, 3:], builder.joint_q[coord + 3 : coord + 7])
-            builder.joint_qd[dof : dof + 3] += np.cross(rate, poses.rotate(turn, shift))
+            rotation = poses.quat_multiply(
+                builder.joint_X_p[joint, 3:], builder.joint_q[coord + 3 : coord + 7]
+            )
+            builder.joint_qd[dof : dof + 3] += np.cross(rate, poses.rotate(rotation, shift))
 
 
 def _mass_of(builder: BuilderTables, body: int) -> MassProperties:
@@ -238,11 +240,11 @@ def _move_frames(builder: BuilderTables, into: np.ndarray, frame: np.ndarray) ->
         attribute = builder.custom_attributes.get(key)
         if attribute is None or attribute.column.size == 0:
             continue
-        held = attribute.column
-        body = builder.custom_attributes[holder_key].column.resolved(held.size)
+        custom = attribute.column
+        body = builder.custom_attributes[holder_key].column.resolved(custom.size)
         moved = into[body] != body
-        held.rows[moved] = poses.compose(frame[body[moved]], held.rows[moved])
-        held.given[moved] = True
+        custom.rows[moved] = poses.compose(frame[body[moved]], custom.rows[moved])
+        custom.given[moved] = True
 
 
 def _constraints_of(builder: BuilderTables, joints: np.ndarray) -> np.ndarray:
@@ -255,11 +257,11 @@ def _constraints_of(builder: BuilderTables, joints: np.ndarray) -> np.ndarray:
     return np.repeat(first[joints], counts[joints]) + within
 
 
-def _places(kept: np.ndarray, count: int) -> np.ndarray:
+def _new_indices(kept: np.ndarray, count: int) -> np.ndarray:
     """Return the new index of each entity, -1 for those removed and, at the end, for -1."""
-    place = np.full(count + 1, -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
-    return place
+    new_index = np.full(count + 1, -1, dtype=np.int64)
+    new_index[kept] = np.arange(len(kept))
+    return new_index
 
 
 def _remap(kept: np.ndarray) -> dict[int, int]:
@@ -269,7 +271,7 @@ def _remap(kept: np.ndarray) -> dict[int, int]:
 def _take_tables(builder: BuilderTables, orders: dict[str, np.ndarray], body_of: np.ndarray) -> None:
     """Remove entities from the tables, and renumber what refers to them."""
     counts = {"joint": builder.joint_count, "articulation": builder.articulation_count}
-    place = {kind: _places(orders[kind], count) for kind, count in counts.items()}
+    new_index = {kind: _new_indices(orders[kind], count) for kind, count in counts.items()}
     for kind, entity in (
         ("body", Entity.BODY),
         ("joint", Entity.JOINT),
@@ -282,12 +284,12 @@ def _take_tables(builder: BuilderTables, orders: dict[str, np.ndarray], body_of:
     for column, new in (
         ("joint_parent", body_of),
         ("joint_child", body_of),
-        ("joint_articulation", place["articulation"]),
+        ("joint_articulation", new_index["articulation"]),
         ("shape_body", body_of),
         ("equality_constraint_body1", body_of),
         ("equality_constraint_body2", body_of),
-        ("equality_constraint_joint1", place["joint"]),
-        ("equality_constraint_joint2", place["joint"]),
+        ("equality_constraint_joint1", new_index["joint"]),
+        ("equality_constraint_joint2", new_index["joint"]),
     ):
         values = builder.column(column)
         values[:] = new[values]

@@ -45,14 +45,14 @@ class Layout:
         """Former index of each entity."""
         self.world = np.where(block[order] < world_count, block[order], -1)
         """World of each entity."""
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
+        new_index = np.empty(len(order), dtype=np.int64)
+        new_index[order] = np.arange(len(order))
         self.copied = copied
         """Which of the former entities are copied."""
-        self._copies = place[~is_own].reshape(world_count, len(shared))
+        self._copies = new_index[~is_own].reshape(world_count, len(shared))
         self._rank = np.cumsum(copied) - 1
-        self._place = np.full(len(world) + 1, -1)  # the last entry is that of index -1
-        self._place[own] = place[is_own]
+        self._new_index = np.full(len(world) + 1, -1)  # the last entry is that of index -1
+        self._new_index[own] = new_index[is_own]
 
     def moved(self, index: np.ndarray, world: np.ndarray) -> np.ndarray:
         """Return the new indices of entities for the given worlds; -1 stays."""
@@ -60,7 +60,7 @@ class Layout:
         if not len(self.copied):
             return index
         is_copied = (index >= 0) & self.copied[np.maximum(index, 0)]
-        result = self._place[np.maximum(index, -1)]
+        result = self._new_index[np.maximum(index, -1)]
         if is_copied.any():
             world = np.broadcast_to(world, index.shape)[is_copied]
             result[is_copied] = self._copies[world, self._rank[index[is_copied]]]
@@ -95,8 +95,8 @@ class PartLayout:
         if self._former[-1] == 0:
             return index
         joint = np.searchsorted(self._former, np.maximum(index, 0), side="right") - 1
-        place = self.start[self._joints.moved(joint, world)] + index - self._former[joint]
-        return np.where(index >= 0, place, index)
+        moved_index = self.start[self._joints.moved(joint, world)] + index - self._former[joint]
+        return np.where(index >= 0, moved_index, index)
 
 
 Order = Layout | PartLayout

@@ -117,8 +117,10 @@ def add_joint_entry(
     if coord_count:
         coords = builder.tables[Entity.JOINT_COORD].extend(coord_count)
         if joint_type in FLOATING_JOINTS:
-            held = IDENTITY if parent < 0 else builder.body_q[parent]
-            builder.joint_q[coords] = _free_coordinates(held, frames[0], frames[1], builder.body_q[child])
+            parent_pose = IDENTITY if parent < 0 else builder.body_q[parent]
+            builder.joint_q[coords] = _free_coordinates(
+                parent_pose, frames[0], frames[1], builder.body_q[child]
+            )
         elif joint_type is JointType.BALL:
             builder.joint_q[coords] = IDENTITY[3:]
         targets = builder.joint_q[coords]

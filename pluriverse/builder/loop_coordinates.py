@@ -74,35 +74,35 @@ def _rates(
     return rate
 
 
-def _factors(axes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _factors(axes: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return the coefficients of axes (shape [joint, axis, 3]) whose combinations are closest to vectors."""
-    return np.einsum("jai,ji->ja", np.linalg.pinv(axes).swapaxes(1, 2), wanted)
+    return np.einsum("jai,ji->ja", np.linalg.pinv(axes).swapaxes(1, 2), target)
 
 
-def _find_angles(source: Snapshot, joints: np.ndarray, coords: np.ndarray, turn: np.ndarray) -> None:
+def _find_angles(source: Snapshot, joints: np.ndarray, coords: np.ndarray, rotation: np.ndarray) -> None:
     """Write the successive angles of rotations (quaternions), by Newton's method."""
     if coords.shape[1] == 0:
         return
     given = source.joint_q[coords]
-    error = _improve(source, joints, coords, turn)
+    error = _improve(source, joints, coords, rotation)
     found = source.joint_q[coords].copy()
     for shift in OTHER_BEGINNINGS if coords.shape[1] > 1 else ():
         if (error < ANGLE_ERROR).all():
             break
         source.joint_q[coords] = given
         source.joint_q[coords[:, 1]] += shift
-        other = _improve(source, joints, coords, turn)
+        other = _improve(source, joints, coords, rotation)
         better = (other < ANGLE_ERROR) & (error >= ANGLE_ERROR)
         found[better], error[better] = source.joint_q[coords][better], other[better]
     source.joint_q[coords] = found
 
 
-def _improve(source: Snapshot, joints: np.ndarray, coords: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def _improve(source: Snapshot, joints: np.ndarray, coords: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     """Let the angles in `joint_q` converge; return the remaining angle [rad] between the rotations."""
     angular = slice(-coords.shape[1], None)
     for step in range(ANGLE_STEP_COUNT + 1):
         moved, axes = carry_axes(source, joints)
-        rest = poses.quat_multiply(turn, moved[:, 3:] * [-1.0, -1.0, -1.0, 1.0])
+        rest = poses.quat_multiply(rotation, moved[:, 3:] * [-1.0, -1.0, -1.0, 1.0])
         rest = np.where(rest[:, 3:] < 0.0, -rest, rest)
         sine = np.linalg.norm(rest[:, :3], axis=1)
         angle = 2.0 * np.arctan2(sine, rest[:, 3])

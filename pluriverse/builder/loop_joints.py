@@ -86,8 +86,8 @@ def replace_holding_joints(builder: Builder) -> Builder:
 def _find_loops(builder: BuilderTables) -> np.ndarray:
     """Return the loop joints: those in no articulation whose child is moved by another joint."""
     loose = builder.joint_articulation < 0
-    held = np.bincount(builder.joint_child[~loose], minlength=builder.body_count) == 1
-    return np.flatnonzero(loose & held[builder.joint_child])
+    is_held_once = np.bincount(builder.joint_child[~loose], minlength=builder.body_count) == 1
+    return np.flatnonzero(loose & is_held_once[builder.joint_child])
 
 
 def _replace(
@@ -217,8 +217,8 @@ def _add_filters(result: BuilderTables, builder: BuilderTables, loops: np.ndarra
     size = count[0] * count[1]
     joint = np.repeat(np.arange(len(joints)), size)
     number = np.arange(len(joint)) - np.repeat(np.cumsum(size) - size, size)
-    place = np.stack(np.divmod(number, np.maximum(count[1], 1)[joint]))
-    rows = shapes[first[:, joint] + place].T
+    offset = np.stack(np.divmod(number, np.maximum(count[1], 1)[joint]))
+    rows = shapes[first[:, joint] + offset].T
     table = builder.shape_filters.copied()
     added = table.extend(len(rows))  # before the view, which it outdates
     table.view("shape")[added] = rows
@@ -240,10 +240,10 @@ def _remove_joints(result: BuilderTables, builder: BuilderTables, loops: np.ndar
     result.column("joint_q_start")[:] = np.cumsum(coord_count[keep]) - coord_count[keep]
     result.column("joint_qd_start")[:] = np.cumsum(dof_count[keep]) - dof_count[keep]
     result.joint_label = [label for label, kept in zip(builder.joint_label, keep, strict=True) if kept]
-    place = np.append(np.cumsum(keep) - 1, -1)  # -1, no joint, stays -1
+    new_index = np.append(np.cumsum(keep) - 1, -1)  # -1, no joint, stays -1
     for name in ("joint1", "joint2"):
         rows = result.column(f"equality_constraint_{name}")
-        rows[:] = place[rows]
+        rows[:] = new_index[rows]
 
 
 def _move_custom_attributes(

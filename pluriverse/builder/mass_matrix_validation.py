@@ -84,12 +84,12 @@ def _tree_points(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) 
 
 def _spatial_inertias(source: Snapshot, body_q: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Return the spatial inertia of each body, [angular; linear], world axes, about the point of its tree."""
-    turn = poses.quat_to_matrix(body_q[:, 3:])
+    rotation = poses.quat_to_matrix(body_q[:, 3:])
     arm = body_q[:, :3] + poses.rotate(body_q[:, 3:], source.body_com) - point
     mass = source.body_mass[:, None, None]
     cross = _cross_matrices(arm)
     result = np.zeros((len(arm), 6, 6))
-    result[:, :3, :3] = turn @ source.body_inertia @ turn.transpose(0, 2, 1) - mass * (cross @ cross)
+    result[:, :3, :3] = rotation @ source.body_inertia @ rotation.transpose(0, 2, 1) - mass * (cross @ cross)
     result[:, :3, 3:] = mass * cross
     result[:, 3:, :3] = -mass * cross
     result[:, 3:, 3:] = mass * np.eye(3)
@@ -109,8 +109,10 @@ def _motion_subspace(
     elif joint_type is JointType.D6:
         axes = world_axes(source, joints, frame).transpose(0, 2, 1)
     elif joint_type in FLOATING_JOINTS:
-        held = np.append(body_q, [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]], axis=0)[source.joint_parent[joints]]
-        axes = poses.quat_to_matrix(poses.compose(held, source.joint_X_p[joints])[:, 3:])
+        parent_poses = np.append(body_q, [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]], axis=0)[
+            source.joint_parent[joints]
+        ]
+        axes = poses.quat_to_matrix(poses.compose(parent_poses, source.joint_X_p[joints])[:, 3:])
         axes = np.where((source.joint_parent[joints] < 0)[:, None, None], np.eye(3), axes)
         anchor = body_q[child, :3] + poses.rotate(body_q[child, 3:], source.body_com[child]) - point
     turning = np.concatenate([axes, _cross_matrices(anchor) @ axes], axis=1)

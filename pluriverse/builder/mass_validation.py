@@ -191,9 +191,9 @@ def _find_joint_inertias(
     inertia.
     """
     body, root = carried
-    turn = poses.quat_to_matrix(body_q[:, 3:])
+    rotation = poses.quat_to_matrix(body_q[:, 3:])
     com = body_q[:, :3] + poses.rotate(body_q[:, 3:], source.body_com)
-    about_com = turn @ source.body_inertia @ turn.transpose(0, 2, 1)
+    about_com = rotation @ source.body_inertia @ rotation.transpose(0, 2, 1)
     joints = body_joint[roots]
     anchor = poses.compose(body_q[roots], source.joint_X_c[joints])
     free = np.isin(source.joint_type[joints], FLOATING_JOINTS)

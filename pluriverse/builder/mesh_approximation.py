@@ -73,28 +73,28 @@ def approximate_meshes(
     if options and method in ("bounding_box", "bounding_sphere"):
         raise TypeError(f"approximate_meshes: {method} has no options, but {sorted(options)} were given.")
     done: set[int] = set()
-    for shape in _chosen(builder, shape_indices):
+    for shape in _selected(builder, shape_indices):
         used = _approximate(builder, shape, method, raise_on_failure, keep_visual_shapes, cache_dir, options)
         if used:
             done.add(shape)
     return done
 
 
-def _chosen(builder: BuilderTables, shape_indices: Iterable[int] | None) -> list[int]:
+def _selected(builder: BuilderTables, shape_indices: Iterable[int] | None) -> list[int]:
     """Return the shapes with a mesh among the given ones, by default those that collide."""
     types = builder.shape_type
     if shape_indices is None:
         collides = (builder.shape_flags & int(ShapeFlags.COLLIDE_SHAPES)) != 0
         return [int(shape) for shape in np.flatnonzero((types == GeoType.MESH) & collides)]
-    chosen = []
+    selected = []
     for shape in shape_indices:
         if not 0 <= int(shape) < builder.shape_count:
             raise IndexError(
                 f"approximate_meshes: shape {shape!r} does not exist; there are {builder.shape_count} shapes."
             )
         if types[int(shape)] in _MESHED:
-            chosen.append(int(shape))
-    return chosen
+            selected.append(int(shape))
+    return selected
 
 
 def _approximate(

@@ -22,28 +22,28 @@ def compute_shape_bounds(
     radius = np.zeros(len(shape_type))
     x, y = scale[:, 0], scale[:, 1]
 
-    chosen = shape_type == GeoType.SPHERE
-    half[chosen] = x[chosen, None]
-    radius[chosen] = x[chosen]
-    chosen = shape_type == GeoType.CAPSULE
-    half[chosen] = np.stack([x, x, y + x], axis=1)[chosen]
-    radius[chosen] = (x + y)[chosen]
-    chosen = (shape_type == GeoType.CYLINDER) | (shape_type == GeoType.CONE)
-    half[chosen] = np.stack([x, x, y], axis=1)[chosen]
-    radius[chosen] = np.hypot(x, y)[chosen]
-    chosen = shape_type == GeoType.BOX
-    half[chosen] = scale[chosen]
-    radius[chosen] = np.linalg.norm(scale[chosen], axis=1)
-    chosen = shape_type == GeoType.ELLIPSOID
-    half[chosen] = scale[chosen]
-    radius[chosen] = scale[chosen].max(axis=1, initial=0.0)
+    selected = shape_type == GeoType.SPHERE
+    half[selected] = x[selected, None]
+    radius[selected] = x[selected]
+    selected = shape_type == GeoType.CAPSULE
+    half[selected] = np.stack([x, x, y + x], axis=1)[selected]
+    radius[selected] = (x + y)[selected]
+    selected = (shape_type == GeoType.CYLINDER) | (shape_type == GeoType.CONE)
+    half[selected] = np.stack([x, x, y], axis=1)[selected]
+    radius[selected] = np.hypot(x, y)[selected]
+    selected = shape_type == GeoType.BOX
+    half[selected] = scale[selected]
+    radius[selected] = np.linalg.norm(scale[selected], axis=1)
+    selected = shape_type == GeoType.ELLIPSOID
+    half[selected] = scale[selected]
+    radius[selected] = scale[selected].max(axis=1, initial=0.0)
     lower, upper = -half, half
 
-    chosen = shape_type == GeoType.PLANE
+    selected = shape_type == GeoType.PLANE
     extent = np.where(scale[:, :2] > 0.0, 0.5 * scale[:, :2], UNBOUNDED_EXTENT)
-    lower[chosen] = np.column_stack([-extent, np.full(len(scale), -UNBOUNDED_EXTENT)])[chosen]
-    upper[chosen] = np.column_stack([extent, np.zeros(len(scale))])[chosen]
-    radius[chosen] = UNBOUNDED_EXTENT
+    lower[selected] = np.column_stack([-extent, np.full(len(scale), -UNBOUNDED_EXTENT)])[selected]
+    upper[selected] = np.column_stack([extent, np.zeros(len(scale))])[selected]
+    radius[selected] = UNBOUNDED_EXTENT
 
     meshed = np.flatnonzero(mesh_index >= 0)
     if len(meshed):

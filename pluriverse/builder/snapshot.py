@@ -87,12 +87,12 @@ class Snapshot(JointColumns):
             ValueError: If a target was written under both names, with different values.
         """
         written = self.joint_target_q != self._joint_target_q_before
-        place = np.arange(len(self.dof_joint)) - self.joint_qd_start[self.dof_joint]
+        offset = np.arange(len(self.dof_joint)) - self.joint_qd_start[self.dof_joint]
         scalar = (np.diff(self.joint_q_start) == self.joint_dof_dim.sum(axis=1))[self.dof_joint]
-        coord = np.where(scalar, self.joint_q_start[self.dof_joint] + place, -1)
+        coord = np.where(scalar, self.joint_q_start[self.dof_joint] + offset, -1)
         dofs = np.flatnonzero(scalar & written[coord]) if len(written) else np.zeros(0, dtype=np.int64)
-        given, seen = self.joint_target_pos[dofs], self._joint_target_q_before[coord[dofs]]
-        clash = np.flatnonzero((given != seen) & (given != self.joint_target_q[coord[dofs]]))
+        given, before = self.joint_target_pos[dofs], self._joint_target_q_before[coord[dofs]]
+        clash = np.flatnonzero((given != before) & (given != self.joint_target_q[coord[dofs]]))
         if len(clash):
             dof = dofs[clash[0]]
             raise ValueError(
@@ -146,9 +146,9 @@ class Snapshot(JointColumns):
         for pose in (self.joint_X_p, self.joint_X_c, self.shape_transform):
             _normalize(pose[:, 3:])
         _normalize(self.joint_axis)
-        for joint_types, place in ((FLOATING_JOINTS, 3), ((JointType.BALL,), 0)):
+        for joint_types, offset in ((FLOATING_JOINTS, 3), ((JointType.BALL,), 0)):
             joints = np.flatnonzero(np.isin(self.joint_type, joint_types))
-            columns = self.joint_q_start[joints][:, None] + place + np.arange(4)
+            columns = self.joint_q_start[joints][:, None] + offset + np.arange(4)
             quats = self.joint_q[columns]
             _normalize(quats)
             self.joint_q[columns] = quats

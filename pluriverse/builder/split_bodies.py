@@ -49,23 +49,23 @@ def split_bodies(builder: BuilderTables, joints: np.ndarray) -> tuple[BuilderTab
     result.tables[Entity.BODY] = bodies.taken(order)
     labels = builder.body_label + [f"{builder.joint_label[joint]}_half" for joint in joints]
     result.body_label = [labels[index] for index in order]
-    place = np.empty(len(order) + 1, dtype=np.int64)
-    place[order], place[-1] = np.arange(len(order)), -1  # -1, the world, stays -1
-    part = place[count:-1]
+    new_index = np.empty(len(order) + 1, dtype=np.int64)
+    new_index[order], new_index[-1] = np.arange(len(order)), -1  # -1, the world, stays -1
+    part = new_index[count:-1]
 
     result.tables[Entity.JOINT] = builder.tables[Entity.JOINT].copied()
-    result.column("joint_parent")[:] = place[builder.joint_parent]
-    result.column("joint_child")[:] = place[builder.joint_child]
+    result.column("joint_parent")[:] = new_index[builder.joint_parent]
+    result.column("joint_child")[:] = new_index[builder.joint_child]
     result.column("joint_child")[joints] = part
     result.column("joint_articulation")[joints] = _articulations(builder, joints)
     result.tables[Entity.SHAPE] = builder.tables[Entity.SHAPE].copied()
-    result.column("shape_body")[:] = place[builder.shape_body]
-    constraint_order = _weld(result, builder, joints, place[child], part, place)
+    result.column("shape_body")[:] = new_index[builder.shape_body]
+    constraint_order = _weld(result, builder, joints, new_index[child], part, new_index)
     if builder.custom_attributes:
         result.custom_attributes = taken_custom_attributes(
             builder, {"body": origin[order], "equality_constraint": constraint_order}
         )
-    return result, place[child]
+    return result, new_index[child]
 
 
 def _check_masses(builder: BuilderTables, joints: np.ndarray) -> None:
@@ -95,14 +95,14 @@ def _weld(
     joints: np.ndarray,
     body: np.ndarray,
     part: np.ndarray,
-    place: np.ndarray,
+    new_index: np.ndarray,
 ) -> np.ndarray:
     """Weld the parts to their bodies, and sort all constraints by world; return the order."""
     constraints = builder.tables[Entity.EQUALITY_CONSTRAINT]
     result.tables[Entity.EQUALITY_CONSTRAINT] = constraints.copied()
     for name in ("body1", "body2"):
-        held = result.column(f"equality_constraint_{name}")
-        held[:] = place[held]
+        column = result.column(f"equality_constraint_{name}")
+        column[:] = new_index[column]
     return add_constraints_of_joints(
         result,
         joints,

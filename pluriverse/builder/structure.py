@@ -114,8 +114,8 @@ class _LocalStructure:
             )
         filters = self.filter[self.filter_start[world] : self.filter_start[world + 1]]
         rows, row_start = self.equality
-        held = rows[row_start[world] : row_start[world + 1]]
-        template.equality, template.equality_axis = held[:, :5], held[:, 5:]
+        world_rows = rows[row_start[world] : row_start[world + 1]]
+        template.equality, template.equality_axis = world_rows[:, :5], world_rows[:, 5:]
         template.pair_shape0, template.pair_shape1 = self._pairs(template, joint, shape, filters)
         return template
 

@@ -200,9 +200,9 @@ def _check_joint_coordinates(source: Snapshot) -> None:
                 f"{builder.joint_name(joint)}: {what}[{index}] is {values[index]}, but it must be "
                 "finite. Write a number before finalize()."
             )
-    for joint_types, place in ((FLOATING_JOINTS, 3), ((JointType.BALL,), 0)):
+    for joint_types, offset in ((FLOATING_JOINTS, 3), ((JointType.BALL,), 0)):
         joints = np.flatnonzero(np.isin(source.joint_type, joint_types))
-        quats = source.joint_q[source.joint_q_start[joints][:, None] + place + np.arange(4)]
+        quats = source.joint_q[source.joint_q_start[joints][:, None] + offset + np.arange(4)]
         unit = np.abs(np.linalg.norm(quats, axis=1) - 1.0) <= QUATERNION_LENGTH_TOLERANCE
         if not unit.all():
             row = int(np.argmin(unit))

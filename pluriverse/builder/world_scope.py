@@ -66,9 +66,9 @@ def check_body(builder: BuilderTables, body: int, what: str) -> None:
             "add_link() or add_body() returned, or -1 for the world."
         )
     if body >= 0 and builder.body_world[body] != builder.current_world:
-        place = f"world {builder.current_world}" if builder.current_world >= 0 else "the global world (-1)"
+        where = f"world {builder.current_world}" if builder.current_world >= 0 else "the global world (-1)"
         raise ValueError(
             f"{what}: {builder.body_name(body)} is in world {builder.body_world[body]}, but the entity is "
-            f"being added to {place}. Add it between the same begin_world() and end_world() as the "
+            f"being added to {where}. Add it between the same begin_world() and end_world() as the "
             "body."
         )

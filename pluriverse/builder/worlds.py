@@ -175,10 +175,10 @@ def _adopt_gravity(target: BuilderTables, builder: BuilderTables) -> None:
             target.gravity = builder.own_gravity
         mine = as_gravity(target.gravity, target.up_axis)
     if not np.array_equal(mine, theirs):
-        place = f"world {world}" if world >= 0 else "the builder"
+        where = f"world {world}" if world >= 0 else "the builder"
         warnings.warn(
             f"add_builder: gravity {theirs.tolist()} m/s² of the added builder is not used, because "
-            f"{place} has {mine.tolist()} m/s² already. Set gravity in one place only.",
+            f"{where} has {mine.tolist()} m/s² already. Set gravity in one place only.",
             stacklevel=3,
         )
 
@@ -237,14 +237,16 @@ def _append_copies(
     _shift(target.shape_filters.view("shape")[filters], shapes.start + builder.shape_count * np.arange(count))
     if builder.meshes:
         # The last entry, which shapes without a mesh (-1) address, stays -1.
-        place = np.array([*(mesh_index(target, mesh) for mesh in builder.meshes), -1], dtype=np.int32)
+        new_index = np.array([*(mesh_index(target, mesh) for mesh in builder.meshes), -1], dtype=np.int32)
         sources = target.column("shape_source_index")
-        sources[shapes] = place[sources[shapes]]
+        sources[shapes] = new_index[sources[shapes]]
     if builder.appearances:
-        appearances = [appearance_index(target, look, "add_builder") for look in builder.appearances]
-        place = np.array([*appearances, -1], dtype=np.int32)
-        looks = target.column("shape_appearance")
-        looks[shapes] = place[looks[shapes]]
+        appearances = [
+            appearance_index(target, appearance, "add_builder") for appearance in builder.appearances
+        ]
+        new_index = np.array([*appearances, -1], dtype=np.int32)
+        indices = target.column("shape_appearance")
+        indices[shapes] = new_index[indices[shapes]]
     for column, added in (
         ("body_world", bodies),
         ("joint_world", joints),
@@ -311,9 +313,9 @@ def _move_copies(
         columns = builder.joint_q_start[free_joints][:, None] + np.arange(7)
         frame = builder.joint_X_p[free_joints]
         # Seen from the frames, which stay: the identity, or else X_p^-1 offset X_p.
-        seen = poses.compose(poses.inverse(frame), poses.compose(offsets[:, None, :], frame))
-        seen = np.where((frame == IDENTITY).all(axis=1)[:, None], offsets[:, None, :], seen)
-        q[:, columns] = poses.compose(seen, q[:, columns])
+        displacement = poses.compose(poses.inverse(frame), poses.compose(offsets[:, None, :], frame))
+        displacement = np.where((frame == IDENTITY).all(axis=1)[:, None], offsets[:, None, :], displacement)
+        q[:, columns] = poses.compose(displacement, q[:, columns])
     floating = np.flatnonzero(np.isin(builder.joint_type, FLOATING_JOINTS) & rooted)
     if len(floating) and (offsets[:, 3:] != IDENTITY[3:]).any():
         qd = target.column("joint_qd")[dofs].reshape(count, -1)
@@ -336,9 +338,9 @@ def world_offsets(world_count: int, spacing: np.ndarray, up_axis: Axis = Axis.Z)
         return offsets
     side = math.ceil(round(world_count ** (1.0 / len(axes)), 9))  # 64 ** (1 / 3) is 3.9999...
     world = np.arange(world_count)
-    for place, axis in enumerate(axes):
-        step = world // side**place
-        offsets[:, axis] = spacing[axis] * (step if place == len(axes) - 1 else step % side)
+    for index, axis in enumerate(axes):
+        step = world // side**index
+        offsets[:, axis] = spacing[axis] * (step if index == len(axes) - 1 else step % side)
     centre = offsets.min(axis=0) + 0.5 * (offsets.max(axis=0) - offsets.min(axis=0))
     centre[up_axis] = 0.0
     return offsets - centre

@@ -82,16 +82,16 @@ def bounding_box_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     points = np.asarray(points, dtype=np.float64)
     lower, upper = points.min(axis=0), points.max(axis=0)
-    half, turn, centre = 0.5 * (upper - lower), Rotation.identity(), 0.5 * (lower + upper)
+    half, rotation, centre = 0.5 * (upper - lower), Rotation.identity(), 0.5 * (lower + upper)
     if (half > 1e-6 * half.max()).all():
         try:
             to_box, extents = trimesh.bounds.oriented_bounds(points)
             if np.prod(extents) < np.prod(2.0 * half):
-                turn, half = Rotation.from_matrix(to_box[:3, :3].T), 0.5 * np.asarray(extents)
+                rotation, half = Rotation.from_matrix(to_box[:3, :3].T), 0.5 * np.asarray(extents)
                 centre = -to_box[:3, :3].T @ to_box[:3, 3]
         except QhullError:
             pass  # nearly flat: the box along the axes stays
-    return np.concatenate([centre, turn.as_quat()]), np.maximum(half, 1e-3 * half.max())
+    return np.concatenate([centre, rotation.as_quat()]), np.maximum(half, 1e-3 * half.max())
 
 
 def bounding_sphere_of(points: np.ndarray) -> tuple[np.ndarray, float]:

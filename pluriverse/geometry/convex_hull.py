@@ -53,18 +53,18 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
         )
     candidates = points - centre
     try:
-        chosen = np.zeros(0, dtype=np.int64)
+        selected = np.zeros(0, dtype=np.int64)
         if DIRECT_POINT_COUNTS[0] <= len(points) <= DIRECT_POINT_COUNTS[1]:
             rounding = FACE_ROUNDING * float(np.abs(candidates).max())
-            chosen = _farthest_first(candidates, max_vertices, rounding)
-        if len(chosen) < max_vertices:  # the full hull may be small enough
+            selected = _farthest_first(candidates, max_vertices, rounding)
+        if len(selected) < max_vertices:  # the full hull may be small enough
             hull = ConvexHull(candidates)
             if len(hull.vertices) > max_vertices:
                 candidates = hull.points[np.sort(hull.vertices)]
-                chosen = _farthest_first(candidates, max_vertices, 0.0)
-                hull = ConvexHull(candidates[chosen])
+                selected = _farthest_first(candidates, max_vertices, 0.0)
+                hull = ConvexHull(candidates[selected])
         else:
-            hull = ConvexHull(candidates[chosen])
+            hull = ConvexHull(candidates[selected])
     except QhullError as error:
         raise ValueError(
             f"{name}: its convex hull cannot be computed: {str(error).splitlines()[0]}"
@@ -102,12 +102,12 @@ def _farthest_first(points: np.ndarray, count: int, rounding: float) -> np.ndarr
             break  # all points lie in the hull
         high = np.flatnonzero(height >= ROUND_SHARE * height.max())
         high = high[np.argsort(-height[high], kind="stable")]
-        chosen = list(dict.fromkeys(top[high].tolist()))[: count - len(kept)]
-        kept += outside[chosen].tolist()
-        hull.add_points(points[outside[chosen]])
+        selected = list(dict.fromkeys(top[high].tolist()))[: count - len(kept)]
+        kept += outside[selected].tolist()
+        hull.add_points(points[outside[selected]])
         # A hull only grows: what lies in it now always will.
         is_outside = (heights > 0.0).any(axis=0)
-        is_outside[chosen] = False
+        is_outside[selected] = False
         outside = outside[is_outside]
     hull.close()
     return np.array(kept)

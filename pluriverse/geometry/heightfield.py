@@ -218,6 +218,6 @@ def _upper_surface(mesh: Any, lower: np.ndarray, upper: np.ndarray, nrow: int, n
         v = ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])) / area
         inside = (u >= -tolerance) & (v >= -tolerance) & (u + v <= 1.0 + tolerance)
         z = np.where(inside, a[2] + u * (b[2] - a[2]) + v * (c[2] - a[2]), np.nan)
-        place = np.ix_(rows, columns)
-        heights[place] = np.fmax(heights[place], z)
+        region = np.ix_(rows, columns)
+        heights[region] = np.fmax(heights[region], z)
     return heights

@@ -14,8 +14,8 @@ from pluriverse.warnings import MeshApproximationWarning
 
 def cache_folder(cache_dir: str | Path | None) -> Path:
     """Return the folder in use: the one given, `PLURIVERSE_MESH_CACHE`, or `~/.cache/pluriverse/meshes`."""
-    chosen = cache_dir or os.environ.get("PLURIVERSE_MESH_CACHE")
-    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "pluriverse" / "meshes"
+    folder = cache_dir or os.environ.get("PLURIVERSE_MESH_CACHE")
+    return Path(folder).expanduser() if folder else Path.home() / ".cache" / "pluriverse" / "meshes"
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray] | None:

@@ -102,17 +102,17 @@ def load_triangles(
     if not parts:
         is_empty = suffix == "stl" and path.stat().st_size in _EMPTY_STL
         raise (NoTrianglesError if is_empty else ValueError)(f"mesh file '{path}' holds no triangles.")
-    vertices = [_placed(part.vertices, turn, offset) for turn, offset, part in parts]
+    vertices = [_placed(part.vertices, rotation, offset) for rotation, offset, part in parts]
     starts = np.cumsum([0] + [len(block) for block in vertices])
     triangles = [
-        np.asarray(part.faces)[:, :: -1 if np.linalg.det(turn) < 0.0 else 1]
+        np.asarray(part.faces)[:, :: -1 if np.linalg.det(rotation) < 0.0 else 1]
         + start  # mirrored parts turn over
-        for (turn, _, part), start in zip(parts, starts[:-1], strict=True)
+        for (rotation, _, part), start in zip(parts, starts[:-1], strict=True)
     ]
     largest = max((part for _, _, part in parts), key=lambda part: len(part.faces))
     distinct, merged = merge_vertices(np.concatenate(vertices).astype(np.float32))
     geometries = [part for _, _, part in parts]
-    flipped = [bool(np.linalg.det(turn) < 0.0) for turn, _, _ in parts]
+    flipped = [bool(np.linalg.det(rotation) < 0.0) for rotation, _, _ in parts]
     color = _main_color(largest)
     return distinct, merged[np.concatenate(triangles)], color, _skin(geometries, flipped, color)
 
@@ -137,12 +137,12 @@ def _check_archive(path: Path) -> None:
         )
 
 
-def _placed(vertices: Any, turn: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def _placed(vertices: Any, rotation: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """Return vertices [m] of a part in the frame of the file."""
     array = np.asarray(vertices)
-    if np.array_equal(turn, np.eye(3)) and not offset.any():
+    if np.array_equal(rotation, np.eye(3)) and not offset.any():
         return array  # most parts stand where they are
-    placed: np.ndarray = array @ turn.T + offset
+    placed: np.ndarray = array @ rotation.T + offset
     return placed
 
 

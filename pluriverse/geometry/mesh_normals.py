@@ -16,8 +16,8 @@ def compute_corner_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.nd
     """
     points = np.asarray(vertices, dtype=np.float64)
     # Vertices at one place count as one: files repeat them for every colour and texture.
-    _, place = np.unique(np.asarray(vertices, dtype=np.float32), axis=0, return_inverse=True)
-    place = place.reshape(-1)
+    _, vertex_index = np.unique(np.asarray(vertices, dtype=np.float32), axis=0, return_inverse=True)
+    vertex_index = vertex_index.reshape(-1)
     corners = points[triangles]
     edges = np.roll(corners, -1, axis=1) - corners
     normal = np.cross(edges[:, 0], edges[:, 1])
@@ -27,9 +27,9 @@ def compute_corner_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.nd
     unit = np.divide(edges, lengths, out=np.zeros_like(edges), where=lengths > 0.0)
     angle = np.arccos(np.clip(-np.einsum("tij,tij->ti", unit, np.roll(unit, 1, axis=1)), -1.0, 1.0))
     # All pairs of corners that meet at a vertex, each corner with every other by its rank around the vertex.
-    corner_index = place[triangles].reshape(-1)
+    corner_index = vertex_index[triangles].reshape(-1)
     order = np.argsort(corner_index, kind="stable")
-    counts = np.bincount(corner_index, minlength=int(place.max(initial=-1)) + 1)
+    counts = np.bincount(corner_index, minlength=int(vertex_index.max(initial=-1)) + 1)
     starts = np.cumsum(counts) - counts
     weighted = normal.repeat(3, axis=0) * angle.reshape(-1, 1)
     flat_normal = normal.repeat(3, axis=0)

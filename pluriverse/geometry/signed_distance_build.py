@@ -21,10 +21,10 @@ ANY_DISTANCE = wp.constant(1.0e10)
 
 
 @wp.func
-def query_distance(mesh: wp.uint64, point: wp.vec3, reach: float) -> float:
-    """Return the distance of a point from a mesh, `reach` if that is less."""
-    closest = wp.mesh_query_point_no_sign(mesh, point, reach)
-    distance = reach
+def query_distance(mesh: wp.uint64, point: wp.vec3, max_distance: float) -> float:
+    """Return the distance of a point from a mesh, `max_distance` if that is less."""
+    closest = wp.mesh_query_point_no_sign(mesh, point, max_distance)
+    distance = max_distance
     if closest.result:
         on_surface = wp.mesh_eval_position(mesh, closest.face, closest.u, closest.v)
         distance = wp.length(point - on_surface)
@@ -34,8 +34,8 @@ def query_distance(mesh: wp.uint64, point: wp.vec3, reach: float) -> float:
 @wp.func
 def query_sign(mesh: wp.uint64, point: wp.vec3, distance: float, cell: float) -> float:
     """Return -1 for a point with a winding number above one half, else 1."""
-    reach = distance * (1.0 + REACH_ROUNDING) + REACH_ROUNDING * cell
-    closest = wp.mesh_query_point_sign_winding_number(mesh, point, reach)
+    max_distance = distance * (1.0 + REACH_ROUNDING) + REACH_ROUNDING * cell
+    closest = wp.mesh_query_point_sign_winding_number(mesh, point, max_distance)
     return wp.where(closest.result and closest.sign < 0.0, -1.0, 1.0)
 
 
@@ -59,8 +59,8 @@ def measure_row(
     side = float(1.0)
     for node in range(value.shape[1]):
         point = start[row] + wp.vec3(float(node) * spacing, 0.0, 0.0)
-        reach = (last + spacing) * (1.0 + REACH_ROUNDING)
-        distance = query_distance(mesh, point, reach)
+        max_distance = (last + spacing) * (1.0 + REACH_ROUNDING)
+        distance = query_distance(mesh, point, max_distance)
         if not is_closed or distance + last <= spacing * (1.0 + REACH_ROUNDING) or node == 0:
             side = query_sign(mesh, point, distance, spacing)
         value[row, node] = side * distance
@@ -84,8 +84,8 @@ def mark_block(
     """
     block = wp.tid()
     band = wp.where(is_outside[block], outside_band, inside_band)
-    reach = DIAGONAL * half + band
-    near = query_distance(mesh, center[block], reach) < reach
+    max_distance = DIAGONAL * half + band
+    near = query_distance(mesh, center[block], max_distance) < max_distance
     if near:
         # Of small triangles the boxes tell more than the distance from the middle.
         ball = wp.vec3(half + band, half + band, half + band)

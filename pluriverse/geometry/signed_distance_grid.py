@@ -66,9 +66,9 @@ def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) 
     """
     cell = data.cell[grid]
     count = data.block_count[grid]
-    place = (point - data.lower[grid]) / cell
+    cell_position = (point - data.lower[grid]) / cell
     size = float(BLOCK) * wp.vec3(float(count[0]), float(count[1]), float(count[2]))
-    inside = wp.min(wp.max(place, wp.vec3(0.0, 0.0, 0.0)), size)
+    inside = wp.min(wp.max(cell_position, wp.vec3(0.0, 0.0, 0.0)), size)
     x = wp.min(int(inside[0]) // BLOCK, count[0] - 1)
     y = wp.min(int(inside[1]) // BLOCK, count[1] - 1)
     z = wp.min(int(inside[2]) // BLOCK, count[2] - 1)
@@ -139,7 +139,7 @@ def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) 
         wp.min(wp.min(v000 + r000, v100 + r100), wp.min(v010 + r010, v110 + r110)),
         wp.min(wp.min(v001 + r001, v101 + r101), wp.min(v011 + r011, v111 + r111)),
     )
-    way = cell * (place - inside)
+    way = cell * (cell_position - inside)
     length = wp.length(way)
     if length > 0.0:
         # Across the sides of the box that the point is beyond, the way alone changes.

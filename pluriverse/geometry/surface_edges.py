@@ -85,9 +85,9 @@ def rings(edges: SurfaceEdges, vertex_count: int) -> tuple[np.ndarray, np.ndarra
     start = np.concatenate([[0], np.cumsum(below + above)])
     ring = np.empty(2 * len(low), dtype=np.int32)
     # Lower neighbours stand in front of higher ones; edges are sorted by their lower vertex.
-    place = np.arange(len(low))
-    ring[start[low] + below[low] + place - (np.cumsum(above) - above)[low]] = high
+    index = np.arange(len(low))
+    ring[start[low] + below[low] + index - (np.cumsum(above) - above)[low]] = high
     by_high = np.argsort(high, kind="stable")
     ends = high[by_high]
-    ring[start[ends] + place - (np.cumsum(below) - below)[ends]] = low[by_high]
+    ring[start[ends] + index - (np.cumsum(below) - below)[ends]] = low[by_high]
     return start, ring

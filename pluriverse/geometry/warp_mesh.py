@@ -16,11 +16,11 @@ def warp_mesh(mesh: Any, device: Any = None) -> wp.Mesh:
         mesh: A `Mesh`, or anything with `vertices` [m] and `indices` that do not change.
         device: Device of the result; Warp's default device if None.
     """
-    place = wp.get_device(device)
+    target = wp.get_device(device)
     made = _MADE.setdefault(mesh, {})
-    if place.alias not in made:
-        made[place.alias] = wp.Mesh(
-            points=wp.array(mesh.vertices, dtype=wp.vec3, device=place),
-            indices=wp.array(mesh.indices, dtype=wp.int32, device=place),
+    if target.alias not in made:
+        made[target.alias] = wp.Mesh(
+            points=wp.array(mesh.vertices, dtype=wp.vec3, device=target),
+            indices=wp.array(mesh.indices, dtype=wp.int32, device=target),
         )
-    return made[place.alias]
+    return made[target.alias]

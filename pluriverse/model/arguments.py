@@ -77,13 +77,13 @@ def check_indices(model: "Model", indices: Any, what: str) -> None:
     count_wrong_indices(indices, model.articulation_count, IndexKind.ARTICULATION, model.index_errors)
 
 
-def check_owner(model: "Model", thing: Any, what: str, remedy: str) -> None:
+def check_owner(model: "Model", instance: Any, what: str, remedy: str) -> None:
     """Raise if something was made by a model of another structure.
 
     Raises:
         ValueError: If it was.
     """
-    owner = getattr(thing, "_model", None)
+    owner = getattr(instance, "_model", None)
     if owner is not None and owner is not model and not have_same_structure(owner, model):
         raise ValueError(
             f"{what} belongs to another model ({owner.world_count} worlds, {owner.body_count} bodies, "

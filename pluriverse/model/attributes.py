@@ -129,36 +129,36 @@ def attach(holder: Any, spec: AttributeSpec, value: Any) -> None:
     Raises:
         AttributeError: If the object has something of that name already.
     """
-    place = holder
+    target = holder
     if spec.namespace is not None:
-        place = holder.__dict__.get(spec.namespace)
-        if place is None:
+        target = holder.__dict__.get(spec.namespace)
+        if target is None:
             if hasattr(type(holder), spec.namespace):
                 raise AttributeError(
                     f"{type(holder).__name__} has a {spec.namespace!r} of its own. Give the namespace of "
                     f"attribute '{spec.key}' another name."
                 )
-            place = AttributeNamespace(spec.namespace)
-            object.__setattr__(holder, spec.namespace, place)
-        elif not isinstance(place, AttributeNamespace):
+            target = AttributeNamespace(spec.namespace)
+            object.__setattr__(holder, spec.namespace, target)
+        elif not isinstance(target, AttributeNamespace):
             raise AttributeError(
                 f"{type(holder).__name__}.{spec.namespace} is no namespace. Give the namespace of attribute "
                 f"'{spec.key}' another name."
             )
-    if spec.name in place.__dict__ or hasattr(type(place), spec.name):
+    if spec.name in target.__dict__ or hasattr(type(target), spec.name):
         raise AttributeError(
             f"{type(holder).__name__} has a {spec.key!r} of its own. Give the attribute another name or a "
             "namespace."
         )
-    object.__setattr__(place, spec.name, value)
+    object.__setattr__(target, spec.name, value)
     holder.custom_arrays[spec.key] = value
 
 
 def find_attribute(holder: Any, key: str) -> Any:
     """Return the attribute named by `key` ("namespace:name", "namespace.name" or "name"), or None."""
     namespace, _, name = key.replace(":", ".").rpartition(".")
-    place = holder.__dict__.get(namespace) if namespace else holder
-    return None if place is None else place.__dict__.get(name)
+    target = holder.__dict__.get(namespace) if namespace else holder
+    return None if target is None else target.__dict__.get(name)
 
 
 def clone(value: Any) -> Any:
@@ -177,8 +177,8 @@ def share_custom_arrays(target: Any, source: Any) -> None:
     """Let two objects of the same model share the memory of their custom attributes."""
     for key, value in source.custom_arrays.items():
         namespace, _, name = key.rpartition(":")
-        place = target.__dict__[namespace] if namespace else target
-        object.__setattr__(place, name, value)
+        owner = target.__dict__[namespace] if namespace else target
+        object.__setattr__(owner, name, value)
         target.custom_arrays[key] = value
 
 

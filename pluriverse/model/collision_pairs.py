@@ -54,17 +54,17 @@ def find_pairs(
     # A world of thousands of shapes has tens of millions of pairs, so they are kept in 32 bits.
     firsts, seconds = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
     step = max(1, PAIR_BLOCK_SIZE // max(count, 1))
-    for begin in range(0, count, step):
-        row, column = slice(begin, min(begin + step, count)), slice(begin, count)
+    for start in range(0, count, step):
+        row, column = slice(start, min(start + step, count)), slice(start, count)
         keep = np.triu(~(static[row, None] & static[None, column]), 1)
         keep &= (weld[row, None] != weld[None, column]) | (weld[row, None] < 0)
         if not agree.all():
             keep &= agree[group[row]][:, group[column]]
         here = slice(*np.searchsorted(left_out[:, 0], [row.start, row.stop]))
-        keep[left_out[here, 0] - begin, left_out[here, 1] - begin] = False
+        keep[left_out[here, 0] - start, left_out[here, 1] - start] = False
         first, second = np.nonzero(keep)
-        firsts.append((first + begin).astype(np.int32))
-        seconds.append((second + begin).astype(np.int32))
+        firsts.append((first + start).astype(np.int32))
+        seconds.append((second + start).astype(np.int32))
     first, second = np.concatenate(firsts), np.concatenate(seconds)
     swap = shapes.type[first] > shapes.type[second]
     first[swap], second[swap] = second[swap], first[swap]
@@ -90,13 +90,13 @@ def _indices_of_welds(shapes: CollisionShapes, joint_welds: np.ndarray) -> np.nd
     """
     filtered = np.flatnonzero(shapes.filter_parent)
     order = filtered[np.argsort(shapes.weld[filtered], kind="stable")]
-    begin = np.searchsorted(shapes.weld[order], joint_welds)
-    counts = np.searchsorted(shapes.weld[order], joint_welds, side="right") - begin
+    start = np.searchsorted(shapes.weld[order], joint_welds)
+    counts = np.searchsorted(shapes.weld[order], joint_welds, side="right") - start
     totals = counts[:, 0] * counts[:, 1]
     joint = np.repeat(np.arange(len(joint_welds)), totals)
     index = np.arange(len(joint)) - np.repeat(np.cumsum(totals) - totals, totals)
     parent, child = np.divmod(index, np.maximum(counts[joint, 1], 1))
-    places = np.stack([order[begin[joint, 0] + parent], order[begin[joint, 1] + child]], axis=1)
+    places = np.stack([order[start[joint, 0] + parent], order[start[joint, 1] + child]], axis=1)
     return places.reshape(-1, 2)
 
 

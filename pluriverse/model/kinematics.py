@@ -67,10 +67,10 @@ def carry_axes(source: JointColumns, joints: np.ndarray) -> tuple[np.ndarray, np
     moved = np.zeros((len(joints), 7))
     moved[:, 6] = 1.0
     axes = []
-    for place in range(linear_count + angular_count):
-        axis = poses.rotate(moved[:, 3:], source.joint_axis[source.joint_qd_start[joints] + place])
-        q = source.joint_q[source.joint_q_start[joints] + place]
-        if place < linear_count:
+    for index in range(linear_count + angular_count):
+        axis = poses.rotate(moved[:, 3:], source.joint_axis[source.joint_qd_start[joints] + index])
+        q = source.joint_q[source.joint_q_start[joints] + index]
+        if index < linear_count:
             moved[:, :3] += axis * q[:, None]
         else:
             moved[:, 3:] = poses.quat_multiply(poses.quat_from_axis_angle(axis, q), moved[:, 3:])
@@ -132,9 +132,9 @@ def _move_children(
     elif joint_type is JointType.D6:
         moved, axes = carry_axes(source, joints)
         linear = linear + np.cross(angular, poses.rotate(frame[:, 3:], moved[:, :3]))
-        for place in range(axes.shape[1]):
-            rate = poses.rotate(frame[:, 3:], axes[:, place] * source.joint_qd[dof + place, None])
-            if place < source.joint_dof_dim[joints[0], 0]:
+        for index in range(axes.shape[1]):
+            rate = poses.rotate(frame[:, 3:], axes[:, index] * source.joint_qd[dof + index, None])
+            if index < source.joint_dof_dim[joints[0], 0]:
                 linear = linear + rate
             else:
                 angular = angular + rate
@@ -150,8 +150,8 @@ def _move_children(
         # joint_qd has the velocity of the centre of mass, `linear` is that of the child's joint frame.
         body = poses.inverse(source.joint_X_c[joints])  # in that frame
         arm = body[:, :3] + poses.rotate(body[:, 3:], source.body_com[child])
-        turn = poses.quat_multiply(frame[:, 3:], moved[:, 3:])
-        linear = linear - np.cross(spin, poses.rotate(turn, arm))
+        rotation = poses.quat_multiply(frame[:, 3:], moved[:, 3:])
+        linear = linear - np.cross(spin, poses.rotate(rotation, arm))
 
     anchor = poses.compose(frame, moved)
     body_q[child] = poses.compose(anchor, poses.inverse(source.joint_X_c[joints]))

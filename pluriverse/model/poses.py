@@ -15,8 +15,8 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def rotate(quat: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """Rotate vectors by unit quaternions."""
     axis, w = quat[..., :3], quat[..., 3:]
-    turn = 2.0 * cross(axis, vector)
-    return vector + w * turn + cross(axis, turn)
+    twice_cross = 2.0 * cross(axis, vector)
+    return vector + w * twice_cross + cross(axis, twice_cross)
 
 
 def quat_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -196,11 +196,11 @@ class Template:
         self.node_linear_count = self.joint_dof_dim[order, 0]
         self.node_dof = _starts(self.node_dof_count)
         self.dof_node = np.repeat(np.arange(joint_count), self.node_dof_count)
-        place = np.arange(len(self.dof_node)) - self.node_dof[self.dof_node]
-        self.dof_public = self.node_qd[self.dof_node] + place
+        offset = np.arange(len(self.dof_node)) - self.node_dof[self.dof_node]
+        self.dof_public = self.node_qd[self.dof_node] + offset
         # The coordinates of ball and free joints hold a quaternion and are more than their dofs.
         scalar = (coord_counts == dof_counts)[order][self.dof_node]
-        self.dof_coord = np.where(scalar, self.node_coord[self.dof_node] + place, -1)
+        self.dof_coord = np.where(scalar, self.node_coord[self.dof_node] + offset, -1)
 
         self.tree_node = np.flatnonzero(parent < 0)
         self.tree_node_end = np.append(self.tree_node[1:], joint_count)[: len(self.tree_node)]

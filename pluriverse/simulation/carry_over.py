@@ -54,23 +54,23 @@ def is_finite_row(values: wp.array[float], first: int, count: int) -> bool:
 
 
 @wp.func
-def is_finite_world(motion: MotionArrays, place: WorldRange) -> bool:
+def is_finite_world(motion: MotionArrays, entities: WorldRange) -> bool:
     """Return whether all numbers of a world are finite."""
     return (
-        is_finite_row(motion.joint_q, place.coord, place.coord_count)
-        and is_finite_row(motion.joint_qd, place.dof, place.dof_count)
-        and is_finite_row(motion.body_q, 7 * place.body, 7 * place.body_count)
-        and is_finite_row(motion.body_qd, 6 * place.body, 6 * place.body_count)
+        is_finite_row(motion.joint_q, entities.coord, entities.coord_count)
+        and is_finite_row(motion.joint_qd, entities.dof, entities.dof_count)
+        and is_finite_row(motion.body_q, 7 * entities.body, 7 * entities.body_count)
+        and is_finite_row(motion.body_qd, 6 * entities.body, 6 * entities.body_count)
     )
 
 
 @wp.func
-def copy_motion(source: MotionArrays, target: MotionArrays, second: MotionArrays, place: WorldRange):
+def copy_motion(source: MotionArrays, target: MotionArrays, second: MotionArrays, entities: WorldRange):
     """Copy the state of a world to two places."""
-    numbers_copy(source.joint_q, place.coord, place.coord_count, target.joint_q, second.joint_q)
-    numbers_copy(source.joint_qd, place.dof, place.dof_count, target.joint_qd, second.joint_qd)
-    numbers_copy(source.body_q, 7 * place.body, 7 * place.body_count, target.body_q, second.body_q)
-    numbers_copy(source.body_qd, 6 * place.body, 6 * place.body_count, target.body_qd, second.body_qd)
+    numbers_copy(source.joint_q, entities.coord, entities.coord_count, target.joint_q, second.joint_q)
+    numbers_copy(source.joint_qd, entities.dof, entities.dof_count, target.joint_qd, second.joint_qd)
+    numbers_copy(source.body_q, 7 * entities.body, 7 * entities.body_count, target.body_q, second.body_q)
+    numbers_copy(source.body_qd, 6 * entities.body, 6 * entities.body_count, target.body_qd, second.body_qd)
 
 
 @wp.func
@@ -78,14 +78,14 @@ def world_range(
     body_bound: wp.array[int], coord_bound: wp.array[int], dof_bound: wp.array[int], first: int, end: int
 ):
     """Return where the entities of worlds `first` to `end` - 1 are."""
-    place = WorldRange()
-    place.coord = coord_bound[first]
-    place.coord_count = coord_bound[end] - coord_bound[first]
-    place.dof = dof_bound[first]
-    place.dof_count = dof_bound[end] - dof_bound[first]
-    place.body = body_bound[first]
-    place.body_count = body_bound[end] - body_bound[first]
-    return place
+    entities = WorldRange()
+    entities.coord = coord_bound[first]
+    entities.coord_count = coord_bound[end] - coord_bound[first]
+    entities.dof = dof_bound[first]
+    entities.dof_count = dof_bound[end] - dof_bound[first]
+    entities.body = body_bound[first]
+    entities.body_count = body_bound[end] - body_bound[first]
+    return entities
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.simulation.carry_over")
@@ -121,11 +121,11 @@ def carry_worlds(
     for slot in range(first_slot, end_slot):
         world = worlds[slot]
         if world >= 0 and world < world_count:  # else an index on the device that names no world
-            place = world_range(body_bound, coord_bound, dof_bound, world, world + 1)
-            if world_frozen[world] != 0 and not is_finite_world(result, place):
-                copy_motion(sound, published, sound, place)
+            entities = world_range(body_bound, coord_bound, dof_bound, world, world + 1)
+            if world_frozen[world] != 0 and not is_finite_world(result, entities):
+                copy_motion(sound, published, sound, entities)
             else:
-                copy_motion(result, published, sound, place)
+                copy_motion(result, published, sound, entities)
 
 
 class CarryOver:

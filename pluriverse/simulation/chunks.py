@@ -90,12 +90,14 @@ def _split_mix(byte_counts: np.ndarray, world_template: np.ndarray, thread_count
     """
     world_count = len(byte_counts)
     total = float(byte_counts.sum())
-    wanted = int(np.ceil(total / CHUNK_BYTES_MAX))
+    target_count = int(np.ceil(total / CHUNK_BYTES_MAX))
     if thread_count > 1:
         share = CHUNKS_PER_THREAD * thread_count
-        wanted = max(wanted, share if total >= share * CHUNK_BYTES_MIN else thread_count)
-        wanted = -(-wanted // thread_count) * thread_count  # no thread stands idle while the last chunks run
-    chunk_count = min(max(wanted, 1), world_count)
+        target_count = max(target_count, share if total >= share * CHUNK_BYTES_MIN else thread_count)
+        target_count = (
+            -(-target_count // thread_count) * thread_count
+        )  # no thread stands idle while the last chunks run
+    chunk_count = min(max(target_count, 1), world_count)
     parts: list[list[np.ndarray]] = [[] for _ in range(chunk_count)]
     loads = np.zeros(chunk_count)
     for template in np.unique(world_template):

@@ -42,8 +42,8 @@ class ChunkRecording:
         self._device = device
         self._graphs: dict[int, wp.Graph] = {}
         self._substep_graphs: dict[int, wp.Graph] = {}
-        wanted = -(-BLOCK_WORLD_STEP_COUNT // (max(worlds.size, 1) * decimation))
-        self._block_count = max(1, min(wanted, BLOCK_STEP_COUNT_MAX // decimation))
+        block_count = -(-BLOCK_WORLD_STEP_COUNT // (max(worlds.size, 1) * decimation))
+        self._block_count = max(1, min(block_count, BLOCK_STEP_COUNT_MAX // decimation))
 
     def launch(self, count: int) -> None:
         """Launch the kernels of `count` steps, which become part of an active recording made outside."""
@@ -56,11 +56,13 @@ class ChunkRecording:
         blocks = [self._graph(self._block_count)] * block_count if block_count else []
         return blocks + ([self._graph(1)] * rest if rest else [])
 
-    def substep_graph(self, place: int) -> wp.Graph:
+    def substep_graph(self, substep: int) -> wp.Graph:
         """Return the graph of one solver step by itself, the one at a place in the step."""
-        if place not in self._substep_graphs:
-            self._substep_graphs[place] = record(self._device, lambda: self._launch(self.worlds, 1, place))
-        return self._substep_graphs[place]
+        if substep not in self._substep_graphs:
+            self._substep_graphs[substep] = record(
+                self._device, lambda: self._launch(self.worlds, 1, substep)
+            )
+        return self._substep_graphs[substep]
 
     def _graph(self, count: int) -> wp.Graph:
         """Return the graph of so many steps in a row."""

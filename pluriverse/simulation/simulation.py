@@ -268,11 +268,11 @@ class Simulation:
             count_steps(self._replayed_step_count, count * self._decimation)
             self._is_taken_in = True
             return
-        begin = time.perf_counter()
+        start = time.perf_counter()
         self._interrupted = True
         self._loop.run(count)
         self._interrupted = False
-        self._figures.wall_time += time.perf_counter() - begin
+        self._figures.wall_time += time.perf_counter() - start
         self._step_count += count * self._decimation
         self._call_count += 1
         if self._call_count % self._check_interval == 0:
@@ -436,9 +436,9 @@ class Simulation:
         """
         self._refuse_recording("report")
         self._report_structure()
-        begin = time.perf_counter()
+        start = time.perf_counter()
         wp.synchronize_device(self._model.device)  # a GPU works on after `step` has returned
-        self._figures.wall_time += time.perf_counter() - begin
+        self._figures.wall_time += time.perf_counter() - start
         self._solver.report(strict=self._strict)
         return self._figures.report(self.step_count, self._dt, self._stepped_worlds.size)
 

@@ -146,8 +146,8 @@ class StepLoop:
             interleaved = any(not stage.is_recorded for stage in self.stages)
             for chunk in chunks:
                 if interleaved:
-                    for place in range(self._decimation):
-                        chunk.substep_graph(place)
+                    for substep in range(self._decimation):
+                        chunk.substep_graph(substep)
                 else:
                     chunk.graphs(1)
         self._chunks = chunks

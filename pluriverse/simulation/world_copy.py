@@ -78,9 +78,9 @@ def _custom_kernels() -> SimpleNamespace:
         if mask.shape[0] > 0:
             if not mask[world]:
                 return
-        for place in range(start[world], start[world + 1]):
+        for index in range(start[world], start[world + 1]):
             for byte in range(source.shape[1]):
-                target[row[place], byte] = source[row[place], byte]
+                target[row[index], byte] = source[row[index], byte]
 
     return SimpleNamespace(copy_world_rows=copy_world_rows)
 

@@ -104,8 +104,8 @@ def _cones(rows: ModelRows, plan: GroupPlan) -> str:
 
 def _patches(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
     flat = flat_shapes(rows, plan.geoms, plan.worlds[:1])[0]
-    wanted = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
-    soft = flat[(rows.array("shape_flags")[flat] & wanted) == wanted]
+    required = int(ShapeFlags.HYDROELASTIC | ShapeFlags.COLLIDE_SHAPES)
+    soft = flat[(rows.array("shape_flags")[flat] & required) == required]
     if len(soft) == 0 or not options.use_mujoco_contacts:
         return ""
     names = _listed([rows.model.shape_label[shape] for shape in soft])

@@ -295,14 +295,14 @@ class PlainEngine(Engine):
         for _ in range(SPEED_SWEEPS):
             found = False
             for dof in dofs:
-                place, limit = int(group.dof_qvel[dof]), float(limits[dof])
-                speed = data.qvel[place]
+                address, limit = int(group.dof_qvel[dof]), float(limits[dof])
+                speed = data.qvel[address]
                 if abs(speed) > limit * (1.0 + SPEED_ROUNDING):
                     found = True
-                    unit[0, place] = 1.0
+                    unit[0, address] = 1.0
                     mujoco.mj_solveM(model, data, response, unit)
-                    unit[0, place] = 0.0
-                    step = (np.clip(speed, -limit, limit) - speed) / response[0, place] * response[0]
+                    unit[0, address] = 0.0
+                    step = (np.clip(speed, -limit, limit) - speed) / response[0, address] * response[0]
                     data.qvel[:] += step
                     change += step
             if not found:

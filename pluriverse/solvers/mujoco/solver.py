@@ -102,9 +102,9 @@ class SolverMuJoCo(EngineSolver):
                 "not supported. Leave it out, and give fast shapes a margin or a shorter time step."
             )
         on_cpu = model.device.is_cpu if use_mujoco_cpu is None else use_mujoco_cpu
-        chosen = {name: settings.pop(name) for name in OPTION_NAMES if name in settings}
+        given = {name: settings.pop(name) for name in OPTION_NAMES if name in settings}
         self.options = MujocoOptions(
-            **chosen,
+            **given,
             use_mujoco_contacts=use_mujoco_contacts,
             include_sites=include_sites,
             skip_visual_only_geoms=skip_visual_only_geoms,

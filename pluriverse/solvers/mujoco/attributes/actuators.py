@@ -72,8 +72,8 @@ class Actuators:
         own_tendons = rows_of_worlds(writer.rows, "tendon", worlds).shape[1]
         tendons = tendons[len(tendons) - own_tendons :]  # those of the conversion come first
         controls = _controls_of_actuators(writer.rows, worlds)
-        for place, row in enumerate(table[0]):
-            self._add(writer, int(row), targets[place], tendons, controls[place])
+        for index, row in enumerate(table[0]):
+            self._add(writer, int(row), targets[index], tendons, controls[index])
 
     def put_fields(self, table: Any, rows: ModelRows, plan: Any) -> None:
         """Write the values of the actuators, and the positions of their controls."""
@@ -96,14 +96,14 @@ class Actuators:
                 part = edit[:, edit.shape[1] - source.shape[1] :]
                 part[...] = values_of(rows, field, source).reshape(part.shape)
 
-    def _check_controls(self, rows: ModelRows, worlds: np.ndarray, wanted: np.ndarray) -> None:
+    def _check_controls(self, rows: ModelRows, worlds: np.ndarray, expected: np.ndarray) -> None:
         """Raise if an actuator of the first world has more or fewer rows than controls.
 
         Raises:
             ValueError: If so.
         """
         for row, controls, count in zip(
-            direct_rows(rows, worlds[:1])[0], _controls_of_actuators(rows, worlds), wanted, strict=True
+            direct_rows(rows, worlds[:1])[0], _controls_of_actuators(rows, worlds), expected, strict=True
         ):
             if len(controls) != count:
                 label = label_of(rows, "actuator_label", int(row), f"actuator_{row}")
@@ -176,10 +176,12 @@ def _rows_with(rows: ModelRows, worlds: np.ndarray, sources: list[CtrlSource]) -
     table = rows_of_worlds(rows, "actuator", worlds)
     if table.shape[1] == 0:
         return table
-    chosen = np.isin(values_of(rows, "ctrl_source", table), sources) & (table >= 0)
-    order = np.argsort(~chosen, axis=1, kind="stable")
-    table = np.where(np.take_along_axis(chosen, order, axis=1), np.take_along_axis(table, order, axis=1), -1)
-    return table[:, : int(chosen.sum(axis=1).max(initial=0))]
+    selected = np.isin(values_of(rows, "ctrl_source", table), sources) & (table >= 0)
+    order = np.argsort(~selected, axis=1, kind="stable")
+    table = np.where(
+        np.take_along_axis(selected, order, axis=1), np.take_along_axis(table, order, axis=1), -1
+    )
+    return table[:, : int(selected.sum(axis=1).max(initial=0))]
 
 
 def _controls_of_actuators(rows: ModelRows, worlds: np.ndarray) -> list[list[int]]:
@@ -226,9 +228,9 @@ def _targets(rows: ModelRows, worlds: np.ndarray, table: np.ndarray) -> np.ndarr
         result[mine] = local_index(rows, entity, worlds, trnid)[mine]
     own = rows_of_worlds(rows, "tendon", worlds)
     same = own[:, None, :] == trnid[:, :, :1]
-    place = np.where(same.any(axis=-1), same.argmax(axis=-1) if own.shape[1] else 0, NO_ENTRY)
+    position = np.where(same.any(axis=-1), same.argmax(axis=-1) if own.shape[1] else 0, NO_ENTRY)
     tendon = kind == TrnType.TENDON
-    result[tendon, 0] = place[tendon]
+    result[tendon, 0] = position[tendon]
     return result
 
 

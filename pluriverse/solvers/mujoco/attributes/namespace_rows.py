@@ -31,9 +31,9 @@ def rows_of_worlds(rows: ModelRows, frequency: str, worlds: np.ndarray) -> np.nd
     counts = np.bincount(world, minlength=rows.model.world_count)
     start = np.concatenate([[0], np.cumsum(counts)])
     most = int(counts[worlds].max(initial=0))
-    place = start[worlds][:, None] + np.arange(most)
+    position = start[worlds][:, None] + np.arange(most)
     inside = np.arange(most) < counts[worlds][:, None]
-    return np.where(inside, order[np.where(inside, place, 0)], -1)
+    return np.where(inside, order[np.where(inside, position, 0)], -1)
 
 
 def values_of(rows: ModelRows, name: str, table: np.ndarray) -> np.ndarray:

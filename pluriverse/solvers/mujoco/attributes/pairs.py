@@ -96,7 +96,7 @@ def mix_condim(condim: np.ndarray, priority: np.ndarray, first: int, second: int
 def indices_of_pairs(model: Any) -> dict[frozenset[int], int]:
     """Return the index of the pair of two geoms in MuJoCo, which sorts pairs by their geoms."""
     ends = zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True)
-    return {frozenset(pair): place for place, pair in enumerate(ends)}
+    return {frozenset(pair): index for index, pair in enumerate(ends)}
 
 
 def paired_shapes(rows: ModelRows) -> np.ndarray:

@@ -77,12 +77,12 @@ class Tendons:
         rows, worlds, world = writer.rows, np.array([writer.world]), writer.world
         table = rows_of_worlds(rows, "tendon", worlds)[0]
         names = []
-        for place, row in enumerate(table):
-            label = label_of(rows, "tendon_label", int(row), f"tendon_{place}")
+        for index, row in enumerate(table):
+            label = label_of(rows, "tendon_label", int(row), f"tendon_{index}")
             names.append(writer.take_name("tendon", label))
             self._add(writer, int(row), names[-1])
-        for place, row in enumerate(rows_of_worlds(rows, "tendon_equality", worlds)[0]):
-            label = label_of(rows, "tendon_equality_label", int(row), f"tendon_equality_{place}")
+        for index, row in enumerate(rows_of_worlds(rows, "tendon_equality", worlds)[0]):
+            label = label_of(rows, "tendon_equality_label", int(row), f"tendon_equality_{index}")
             ends = [
                 int(values_of(rows, f"tendon_equality_tendon{end}", np.array([[row]]))[0, 0])
                 for end in (1, 2)
@@ -199,17 +199,17 @@ class Tendons:
                 continue
             is_site = kind == WrapType.SITE
             name = writer.site_name(int(shape)) if is_site else writer.geom_name(int(shape))
-            beside = "" if side == NO_ENTRY else writer.site_name(int(side))
-            if name is None or beside is None:
-                wanted = "site" if is_site or beside is None else "geom"
+            side_site = "" if side == NO_ENTRY else writer.site_name(int(side))
+            if name is None or side_site is None:
+                expected = "site" if is_site or side_site is None else "geom"
                 raise ValueError(
-                    f"{label}: row {wrap} of mujoco:tendon_wrap names a shape that is no {wanted} of world "
+                    f"{label}: row {wrap} of mujoco:tendon_wrap names a shape that is no {expected} of world "
                     f"{writer.world}. Mark sites by add_site(), and keep them (include_sites=True)."
                 )
             if is_site:
                 tendon.wrap_site(name)
             else:
-                tendon.wrap_geom(name, beside)
+                tendon.wrap_geom(name, side_site)
 
 
 def authored_limit_solref(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
@@ -245,14 +245,14 @@ def _passed(rows: ModelRows, kind: str, table: np.ndarray) -> np.ndarray:
     Shape [world, entry], -1 where a world has fewer.
     """
     is_fixed = values_of(rows, "tendon_type", table) == FIXED
-    chosen = (table >= 0) & (is_fixed if kind == "joint" else ~is_fixed)
+    selected = (table >= 0) & (is_fixed if kind == "joint" else ~is_fixed)
     first = values_of(rows, f"tendon_{kind}_adr", table)
-    count = np.where(chosen, values_of(rows, f"tendon_{kind}_num", table), 0).astype(np.int64)
+    count = np.where(selected, values_of(rows, f"tendon_{kind}_num", table), 0).astype(np.int64)
     total = count.sum(axis=1)
     result = np.full((len(table), int(total.max(initial=0))), -1, dtype=np.int64)
     flat_first, flat_count = first.reshape(-1).astype(np.int64), count.reshape(-1)
-    begin = np.cumsum(flat_count) - flat_count
-    entries = np.repeat(flat_first - begin, flat_count) + np.arange(int(flat_count.sum()))
+    flat_start = np.cumsum(flat_count) - flat_count
+    entries = np.repeat(flat_first - flat_start, flat_count) + np.arange(int(flat_count.sum()))
     result[np.arange(result.shape[1]) < total[:, None]] = entries
     return result
 

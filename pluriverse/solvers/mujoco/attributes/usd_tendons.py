@@ -128,23 +128,23 @@ def _wraps(prim: Any, context: dict[str, Any]) -> list[dict[str, Any]]:
         if entries and len(entries) != len(path):
             raise ValueError(f"{name} has {len(entries)} entries for a path of {len(path)}")
     rows: list[dict[str, Any]] = []
-    for place, name in enumerate(path):
+    for index, name in enumerate(path):
         shape = context["path_shape_map"].get(name)
         if shape is None:
             raise ValueError(f"mjc:path names '{name}', which is no shape that was imported")
-        if segments and segments[place] != (segments[place - 1] if place else 0):
+        if segments and segments[index] != (segments[index - 1] if index else 0):
             rows.append(
                 {
                     "tendon_wrap_type": int(WrapType.PULLEY),
-                    "tendon_wrap_prm": _divisor(segments, divisors, place),
+                    "tendon_wrap_prm": _divisor(segments, divisors, index),
                 }
             )
         is_site = bool(int(builder.shape_flags[shape]) & ShapeFlags.SITE)
         if not is_site and int(builder.shape_type[shape]) not in _ROUND:
             raise ValueError(f"mjc:path names '{name}', which is neither a site nor a sphere or cylinder")
         side = -1
-        if sides and sides[place] >= 0 and not is_site:
-            side = _side_site(sides[place], side_targets, context)
+        if sides and sides[index] >= 0 and not is_site:
+            side = _side_site(sides[index], side_targets, context)
         rows.append(
             {
                 "tendon_wrap_type": int(WrapType.SITE if is_site else WrapType.GEOM),
@@ -156,9 +156,9 @@ def _wraps(prim: Any, context: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _divisor(segments: list[Any], divisors: list[Any], place: int) -> float:
-    segment = int(segments[place])
-    if segment < (int(segments[place - 1]) if place else 0):
+def _divisor(segments: list[Any], divisors: list[Any], index: int) -> float:
+    segment = int(segments[index])
+    if segment < (int(segments[index - 1]) if index else 0):
         raise ValueError(f"mjc:path:segments goes back to {segment}")
     if segment >= len(divisors) or not 0.0 < divisors[segment] < np.inf:
         raise ValueError(f"mjc:path:divisors has no number > 0 for segment {segment}")

@@ -52,7 +52,7 @@ class Derivation:
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.cpu.derivation")
 def derive_world(
     worlds: wp.array[int],  # [row]
-    chosen: wp.array[int],  # [world]
+    selected: wp.array[int],  # [world]
     group: int,
     maps: ExchangeMaps,
     engine: CpuEngineData,
@@ -66,16 +66,16 @@ def derive_world(
     world = worlds[wp.tid()]
     if world < 0:
         return
-    if chosen[world] == 0:
+    if selected[world] == 0:
         return
     worker = acquire_worker(
         engine.worker_taken, engine.world_worker[world], engine.worker_count, engine.function[YIELD]
     )
     base = (worker * engine.group_count + group) * ADDRESS_COUNT
-    place = wp.int64(maps.world_row[world])
+    world_row = wp.int64(maps.world_row[world])
     for entry in range(engine.field_count[group]):
         size = engine.field_size[group, entry]
-        row = engine.field_source[group, entry] + wp.uint64(place * size)
+        row = engine.field_source[group, entry] + wp.uint64(world_row * size)
         copy_memory(engine.field_target[worker, group, entry], row, size)
     failed = call(engine, SET_CONST, engine.address[base + MODEL], engine.address[base + DATA])
     if failed != 0:
@@ -84,7 +84,7 @@ def derive_world(
         for entry in range(engine.field_count[group]):
             if derivation.is_derived[group, entry] != 0:
                 size = engine.field_size[group, entry]
-                row = engine.field_source[group, entry] + wp.uint64(place * size)
+                row = engine.field_source[group, entry] + wp.uint64(world_row * size)
                 copy_memory(row, engine.field_target[worker, group, entry], size)
         mean_field = derivation.mean_field[group]
         if mean_field >= 0:
@@ -104,7 +104,7 @@ def derive_world(
                 total = all_total
                 count = dof_child.shape[0]
             mean = wp.max(total / wp.float64(count), _MEAN_MIN)
-            write_number(engine.field_source[group, mean_field] + wp.uint64(place * wp.int64(8)), 0, mean)
+            write_number(engine.field_source[group, mean_field] + wp.uint64(world_row * wp.int64(8)), 0, mean)
     for number in range(PROTECTED_COUNT):
         size = derivation.protected_size[group, number]
         if size > wp.int64(0):

@@ -76,16 +76,16 @@ def limit_speeds(
             if maps.joint_kind[joint] == JointKind.SCALAR and not is_prescribed(
                 topology, maps, body_flags, world, joint
             ):
-                place = maps.dof_qvel[first + local]
+                address = maps.dof_qvel[first + local]
                 limit = wp.float64(velocity_limit[topology.world_dof[world] + local])
-                speed = read_number(qvel, 8 * place)
+                speed = read_number(qvel, 8 * address)
                 if wp.abs(speed) > limit * (wp.float64(1.0) + SPEED_ROUNDING):
                     found = 1
-                    write_number(unit, 8 * place, wp.float64(1.0))
+                    write_number(unit, 8 * address, wp.float64(1.0))
                     solve_mass(solve, model, data, response, unit)
-                    write_number(unit, 8 * place, zero)
+                    write_number(unit, 8 * address, zero)
                     excess = wp.clamp(speed, -limit, limit) - speed
-                    impulse = excess / read_number(response, 8 * place)
+                    impulse = excess / read_number(response, 8 * address)
                     for k in range(count):
                         step = impulse * read_number(response, 8 * k)
                         write_number(qvel, 8 * k, read_number(qvel, 8 * k) + step)

@@ -99,21 +99,25 @@ def _kernels(real: Any) -> SimpleNamespace:
                 rotation = widen_rotation(wp.transform_get_rotation(body_q[body]))
                 arm = wp.quat_rotate(rotation, widen_vec3(model.body_com[body]))
                 if world_age[world] == 0:
-                    place = widen_vec3(wp.transform_get_translation(body_q[body]))
+                    position = widen_vec3(wp.transform_get_translation(body_q[body]))
                     omega = widen_vec3(wp.spatial_bottom(body_qd[body]))
                     origin_velocity = widen_vec3(wp.spatial_top(body_qd[body])) - wp.cross(omega, arm)
                     spin = wp.quat_rotate_inv(rotation, omega)
-                    set_row_vec3(rows.qpos, qpos, place)
+                    set_row_vec3(rows.qpos, qpos, position)
                     set_row_rotation(rows.qpos, qpos + 3, rotation)
                     set_row_vec3(rows.qvel, qvel, origin_velocity)
                     set_row_vec3(rows.qvel, qvel + 3, spin)
                 if model.body_flags[body] & BodyFlags.KINEMATIC == 0:
                     joint = topology.world_joint[world] + local_joint
-                    turn = widen_rotation(wp.transform_get_rotation(body_q[parent])) * widen_rotation(
-                        wp.transform_get_rotation(model.joint_X_p[joint])
+                    parent_rotation = widen_rotation(
+                        wp.transform_get_rotation(body_q[parent])
+                    ) * widen_rotation(wp.transform_get_rotation(model.joint_X_p[joint]))
+                    force = wp.quat_rotate(
+                        parent_rotation, read_vec3(joint_f, dof) + read_vec3(joint_act, dof)
                     )
-                    force = wp.quat_rotate(turn, read_vec3(joint_f, dof) + read_vec3(joint_act, dof))
-                    torque = wp.quat_rotate(turn, read_vec3(joint_f, dof + 3) + read_vec3(joint_act, dof + 3))
+                    torque = wp.quat_rotate(
+                        parent_rotation, read_vec3(joint_f, dof + 3) + read_vec3(joint_act, dof + 3)
+                    )
                     center = widen_vec3(wp.transform_get_translation(body_q[body])) + arm
                     parent_center = widen_vec3(wp.transform_point(body_q[parent], model.body_com[parent]))
                     add_wrench(
@@ -166,30 +170,34 @@ def _kernels(real: Any) -> SimpleNamespace:
                 dof = topology.world_dof[world] + maps.joint_dof[index]
                 frame_p, frame_c = model.joint_X_p[joint], model.joint_X_c[joint]
                 parent_rotation = widen_rotation(wp.transform_get_rotation(body_q[parent]))
-                parent_place = widen_vec3(wp.transform_get_translation(body_q[parent]))
-                turn = parent_rotation * widen_rotation(wp.transform_get_rotation(frame_p))
-                origin = parent_place + wp.quat_rotate(
+                parent_position = widen_vec3(wp.transform_get_translation(body_q[parent]))
+                frame_rotation = parent_rotation * widen_rotation(wp.transform_get_rotation(frame_p))
+                origin = parent_position + wp.quat_rotate(
                     parent_rotation, widen_vec3(wp.transform_get_translation(frame_p))
                 )
                 rotation = row_rotation(rows.qpos, qpos + 3)
-                place = row_vec3(rows.qpos, qpos)
-                tip = place + wp.quat_rotate(rotation, widen_vec3(wp.transform_get_translation(frame_c)))
-                p = wp.quat_rotate_inv(turn, tip - origin)
+                body_position = row_vec3(rows.qpos, qpos)
+                tip = body_position + wp.quat_rotate(
+                    rotation, widen_vec3(wp.transform_get_translation(frame_c))
+                )
+                p = wp.quat_rotate_inv(frame_rotation, tip - origin)
                 q = quat_normalize(
-                    wp.quat_inverse(turn) * rotation * widen_rotation(wp.transform_get_rotation(frame_c))
+                    wp.quat_inverse(frame_rotation)
+                    * rotation
+                    * widen_rotation(wp.transform_get_rotation(frame_c))
                 )
                 arm = wp.quat_rotate(rotation, widen_vec3(model.body_com[body]))
                 omega = wp.quat_rotate(rotation, row_vec3(rows.qvel, qvel + 3))
                 velocity = row_vec3(rows.qvel, qvel) + wp.cross(omega, arm)
-                parent_center = parent_place + wp.quat_rotate(
+                parent_center = parent_position + wp.quat_rotate(
                     parent_rotation, widen_vec3(model.body_com[parent])
                 )
                 parent_omega = widen_vec3(wp.spatial_bottom(body_qd[parent]))
                 carried = widen_vec3(wp.spatial_top(body_qd[parent])) + wp.cross(
-                    parent_omega, place + arm - parent_center
+                    parent_omega, body_position + arm - parent_center
                 )
-                v = wp.quat_rotate_inv(turn, velocity - carried)
-                w = wp.quat_rotate_inv(turn, omega - parent_omega)
+                v = wp.quat_rotate_inv(frame_rotation, velocity - carried)
+                w = wp.quat_rotate_inv(frame_rotation, omega - parent_omega)
                 write_vec3(joint_q, coord, p)
                 write_rotation(joint_q, coord + 3, q)
                 write_vec3(joint_qd, dof, v)

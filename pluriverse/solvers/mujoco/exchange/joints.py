@@ -177,15 +177,15 @@ def _kernels(real: Any) -> SimpleNamespace:
                 if take and not same:
                     inner = read_rotation(inputs.joint_q, coord)
                     set_row_rotation(rows.qpos, qpos, frame * inner * wp.quat_inverse(frame))
-                turn = frame * wp.quat_inverse(inner)
-                rate = wp.quat_rotate(wp.quat_inverse(turn), row_vec3(rows.qvel, qvel))
+                to_mujoco = frame * wp.quat_inverse(inner)
+                rate = wp.quat_rotate(wp.quat_inverse(to_mujoco), row_vec3(rows.qvel, qvel))
                 if take and not (same and same_vec3(inputs.joint_qd, dof, rate)):
-                    set_row_vec3(rows.qvel, qvel, wp.quat_rotate(turn, read_vec3(inputs.joint_qd, dof)))
+                    set_row_vec3(rows.qvel, qvel, wp.quat_rotate(to_mujoco, read_vec3(inputs.joint_qd, dof)))
                 if model.body_flags[body0 + maps.joint_child[index]] & BodyFlags.KINEMATIC == 0:
                     torque = read_vec3(inputs.joint_f, dof)
                     if maps.effort_ctrl[maps.group_dof[group] + maps.joint_dof[index]] < 0:
                         torque += read_vec3(inputs.joint_act, dof)
-                    set_row_vec3(rows.qfrc_applied, qvel, wp.quat_rotate(turn, torque))
+                    set_row_vec3(rows.qfrc_applied, qvel, wp.quat_rotate(to_mujoco, torque))
             elif kind == JointKind.FREE:
                 body = body0 + maps.joint_child[index]
                 frame_p, frame_c = model.joint_X_p[joint], model.joint_X_c[joint]
@@ -312,8 +312,8 @@ def _kernels(real: Any) -> SimpleNamespace:
             elif kind == JointKind.BALL:
                 frame = widen_rotation(maps.joint_rotation[joint])
                 inner = wp.quat_inverse(frame) * row_rotation(rows.qpos, qpos) * frame
-                turn = frame * wp.quat_inverse(inner)
-                rate = wp.quat_rotate(wp.quat_inverse(turn), row_vec3(rows.qvel, qvel))
+                to_mujoco = frame * wp.quat_inverse(inner)
+                rate = wp.quat_rotate(wp.quat_inverse(to_mujoco), row_vec3(rows.qvel, qvel))
                 write_rotation(joint_q, coord, inner)
                 write_vec3(joint_qd, dof, rate)
             elif kind == JointKind.FREE:

@@ -210,15 +210,15 @@ def make_maps(model: Model, groups: Sequence[MujocoGroup]) -> ExchangeMaps:
     world_row = np.zeros(model.world_count, dtype=np.int32)
     world_start = np.zeros((model.world_count, len(COUNTS)), dtype=np.int32)
     counts = np.array([[getattr(group.model, name) for name in COUNTS] for group in groups], dtype=np.int64)
-    begin = np.zeros(len(COUNTS), dtype=np.int64)
+    offset = np.zeros(len(COUNTS), dtype=np.int64)
     rotation = np.tile(np.array([0.0, 0.0, 0.0, 1.0], dtype=np.float32), (max(model.joint_count, 1), 1))
     for index, group in enumerate(groups):
         rows = np.arange(group.world_count)
         world_group[group.worlds] = index
         world_row[group.worlds] = rows
-        starts = begin + rows[:, None] * counts[index]
+        starts = offset + rows[:, None] * counts[index]
         world_start[group.worlds] = starts
-        begin += group.world_count * counts[index]
+        offset += group.world_count * counts[index]
         rotation[_flat_joints(group)] = group.joint_rotation.reshape(-1, 4)
 
     maps = ExchangeMaps()
@@ -285,9 +285,9 @@ def _shared_shapes(model: Model, groups: Sequence[MujocoGroup]) -> tuple[np.ndar
     number[shapes] = np.arange(len(shapes))
     geom = np.full((len(groups), max(len(shapes), 1)), -1, dtype=np.int32)
     for index, group in enumerate(groups):
-        for place, code in enumerate(group.geom_shape):
+        for geom_index, code in enumerate(group.geom_shape):
             if code < 0 and code != NO_SHAPE:
-                geom[index, number[-1 - code]] = place
+                geom[index, number[-1 - code]] = geom_index
     return number, geom
 
 

@@ -107,8 +107,8 @@ def _whole_joints() -> SimpleNamespace:
     ) -> wp.vec3d:
         """Return the acceleration of MuJoCo's velocities of a ball joint, in axes of the body."""
         change = end_rates(targets, dof) - read_vec3(targets.joint_qd, dof)
-        turn = frame * wp.quat_inverse(read_rotation(targets.joint_q, coord))
-        return wp.quat_rotate(turn, change / dt)
+        rotation = frame * wp.quat_inverse(read_rotation(targets.joint_q, coord))
+        return wp.quat_rotate(rotation, change / dt)
 
     @wp.func
     def free_acceleration(targets: Targets, joint: int, body: int, coord: int, dof: int, dt: wp.float64):
@@ -239,8 +239,8 @@ def _pull_kernel() -> wp.Kernel:
                         velocity = end_velocity(targets, coord + k, dof + k, dt)
                         joint_qd[dof + k] = float(velocity)
                         if mode == JointTargetMode.VELOCITY:
-                            place = wp.float64(targets.joint_q[coord + k]) + dt * velocity
-                            joint_q[coord + k] = float(place)
+                            coordinate = wp.float64(targets.joint_q[coord + k]) + dt * velocity
+                            joint_q[coord + k] = float(coordinate)
                         if mode == JointTargetMode.POSITION or mode == JointTargetMode.POSITION_VELOCITY:
                             joint_q[coord + k] = targets.joint_target_pos[dof + k]
                 elif (kind == JointKind.BALL or kind == JointKind.FREE) and has_target(targets, dof, count):

@@ -225,9 +225,9 @@ def body_kernels(real: Any) -> SimpleNamespace:
         first_dof = topology.world_dof[world]
         for body in range(1, count):
             pose = wp.transform_identity(dtype=wp.float64)
-            begin = maps.chain_start[body]
+            start = maps.chain_start[body]
             end = maps.chain_start[body + 1]
-            for step in range(end - begin):
+            for step in range(end - start):
                 local = maps.chain[end - 1 - step]
                 joint = first_joint + local
                 pose = composed(inverted(widen_pose(joint_X_c[joint])), pose)

@@ -116,16 +116,16 @@ def _colour(relation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         table_clash = (table != _FREE) & (said[None, :] != _FREE) & (table != said[None, :])
         fitting = np.flatnonzero(~clash.any(axis=1) & ~table_clash.any(axis=1))
         if len(fitting):
-            chosen = int(fitting[0])
+            colour = int(fitting[0])
         else:
-            chosen = len(table)
+            colour = len(table)
             merged = np.vstack([merged, np.full((1, count), _FREE, dtype=relation.dtype)])
             table = np.pad(table, ((0, 1), (0, 1)), constant_values=_FREE)
             said = np.append(said, _FREE)
-        colours[geom] = chosen
-        merged[chosen] = np.maximum(merged[chosen], row)
-        table[chosen] = np.maximum(table[chosen], said)
-        table[:, chosen] = table[chosen]
+        colours[geom] = colour
+        merged[colour] = np.maximum(merged[colour], row)
+        table[colour] = np.maximum(table[colour], said)
+        table[:, colour] = table[colour]
     return colours, table
 
 
@@ -134,6 +134,6 @@ def _exclude_bodies(body: np.ndarray, relation: np.ndarray) -> list[tuple[int, i
     bodies = np.unique(body)
     members = (body[None, :] == bodies[:, None]).astype(np.int64)
     forbidden = members @ (relation == _NO).astype(np.int64) @ members.T
-    wanted = members @ (relation == _YES).astype(np.int64) @ members.T
-    first, second = np.nonzero(np.triu((forbidden > 0) & (wanted == 0), 1))
+    required = members @ (relation == _YES).astype(np.int64) @ members.T
+    first, second = np.nonzero(np.triu((forbidden > 0) & (required == 0), 1))
     return [(int(bodies[a]), int(bodies[b])) for a, b in zip(first, second, strict=True)]

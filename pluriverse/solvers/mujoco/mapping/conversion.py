@@ -122,7 +122,7 @@ def _fill_maps(group: MujocoGroup, rows: ModelRows, plan: GroupPlan, sites: list
     for index, joint in enumerate(structure.joints):
         assert joint.qpos == model.jnt_qposadr[index]
         assert joint.qvel == model.jnt_dofadr[index]
-        if joint.place == 0:
+        if joint.part == 0:
             group.joint_qpos[joint.joint], group.joint_qvel[joint.joint] = joint.qpos, joint.qvel
         size = {0: 6, 1: 3}.get(int(joint.kind), 1)
         group.dof_qvel[joint.dof : joint.dof + size] = joint.qvel + np.arange(size)

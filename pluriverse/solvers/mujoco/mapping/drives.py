@@ -32,7 +32,7 @@ class DrivePlan:
     """World-local degree of freedom."""
     joint: list[int] = field(default_factory=list)
     """MuJoCo's joint."""
-    place: list[int] = field(default_factory=list)
+    axis_index: list[int] = field(default_factory=list)
     """Which axis of that joint, for ball joints; -1 for others."""
 
     def __len__(self) -> int:
@@ -64,19 +64,19 @@ def plan_drives(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> Dri
         if joint.kind is MujocoJoint.FREE:
             continue
         is_ball = joint.kind is MujocoJoint.BALL
-        for place in range(3 if is_ball else 1):
-            dof = joint.dof + place
+        for axis_index in range(3 if is_ball else 1):
+            dof = joint.dof + axis_index
             for control in _CONTROLS[JointTargetMode(int(modes[dof]))]:
                 result.control.append(control)
                 result.dof.append(dof)
                 result.joint.append(number)
-                result.place.append(place if is_ball else -1)
+                result.axis_index.append(axis_index if is_ball else -1)
     return result
 
 
 def effort_limited_drives(rows: ModelRows, drives: DrivePlan, worlds: np.ndarray) -> np.ndarray:
     """Return which actuators are limited themselves: those of ball joints with a limit, shape [actuator]."""
     effort = rows.take("joint_effort_limit", "dof", worlds)[:, np.array(drives.dof, dtype=np.int64)]
-    is_ball = np.array(drives.place, dtype=np.int64) >= 0
+    is_ball = np.array(drives.axis_index, dtype=np.int64) >= 0
     result: np.ndarray = is_ball & (effort < EFFORT_UNLIMITED).any(axis=0)
     return result

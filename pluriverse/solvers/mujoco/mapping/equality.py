@@ -79,15 +79,15 @@ class EqualityPlan:
         """Return the constraints that stand for each of ours, -1 for none, shape [equality constraint, 2]."""
         result = np.full((count, 2), -1, dtype=np.int64)
         for index, constraint in enumerate(self.constraints):
-            place = 0 if result[constraint.equality, 0] < 0 else 1
-            result[constraint.equality, place] = index
+            slot = 0 if result[constraint.equality, 0] < 0 else 1
+            result[constraint.equality, slot] = index
         return result
 
 
 def plan_equalities(plan: StructurePlan) -> EqualityPlan:
     """Return the constraints of MuJoCo for worlds of one structure."""
     result = EqualityPlan()
-    joint_of = {(joint.joint, joint.place): index for index, joint in enumerate(plan.joints)}
+    joint_of = {(joint.joint, joint.part): index for index, joint in enumerate(plan.joints)}
     axes = plan.template.equality_axis.tolist()
     for index, (kind, body1, body2, joint1, joint2) in enumerate(plan.template.equality.tolist()):
         if kind == EqType.JOINT:

@@ -95,15 +95,15 @@ class FieldSync:
                     f"SolverMuJoCo: {name} cannot change on the device, since MuJoCo compiles it in. Write "
                     "to it on the host and call notify_model_changed(), or make a new solver."
                 )
-        wanted = self._names | (frozenset(names) & KNOWN_ARRAYS)
-        if not wanted:
+        tracked = self._names | (frozenset(names) & KNOWN_ARRAYS)
+        if not tracked:
             return
         rows = ModelRows(self._model)
         drawn = names.get("shape_scale")
         self._check_sizes(rows, drawn)
-        if wanted == self._names and not meshes and (drawn is None or not drawn.any()):
+        if tracked == self._names and not meshes and (drawn is None or not drawn.any()):
             return  # followed already
-        self._names = wanted
+        self._names = tracked
         self._meshes += meshes
         self._engine.on_rebuild = None
         for index, group in enumerate(self._groups):
@@ -269,7 +269,7 @@ def active_stages(group: MujocoGroup, names: frozenset[str]) -> list[str]:
     result = []
     for stage, entry in STAGES.items():
         reads = entry.reads
-        if stage == "drives" and not any(place >= 0 for place in plan.drives.place):
+        if stage == "drives" and not any(axis_index >= 0 for axis_index in plan.drives.axis_index):
             reads = reads - frozenset(FRAME_ARRAYS)
         if stage == "constraints":
             if not any(distance.joint >= 0 for distance in plan.equalities.distances):
@@ -311,9 +311,9 @@ def _assets(rows: ModelRows, group: MujocoGroup, meshes: VariantRows) -> Iterato
             pairs = np.concatenate([sources[:, column, None], scales[:, column]], axis=1)
             for source, *scale in np.unique(pairs, axis=0).tolist():
                 if source >= 0 or kind == GeoType.CONE:
-                    chosen = -1 if kind == GeoType.CONE else int(source)
+                    mesh_index = -1 if kind == GeoType.CONE else int(source)
                     geom = entries[shape] if group.plan.sized[entries[shape]] else -1
-                    yield MeshAsset(kind, chosen, (scale[0], scale[1], scale[2]), flat, geom)
+                    yield MeshAsset(kind, mesh_index, (scale[0], scale[1], scale[2]), flat, geom)
 
 
 def _open_ranges(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> None:
@@ -327,5 +327,5 @@ def _open_ranges(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> 
     if "joint_effort_limit" in names:
         driven = np.isin(first_dofs(plan), [*group.plan.drives.dof, *driven_dofs(rows, group.worlds)])
         model.jnt_actfrclimited[scalar & driven] = 1
-        ball = np.flatnonzero(np.array(group.plan.drives.place, dtype=np.int64) >= 0)
+        ball = np.flatnonzero(np.array(group.plan.drives.axis_index, dtype=np.int64) >= 0)
         model.actuator_forcelimited[ball] = 1

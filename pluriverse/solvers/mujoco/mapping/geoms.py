@@ -88,8 +88,8 @@ def plan_shapes(
     mujoco_kind = np.array([GEOM_OF_SHAPE.get(GeoType(int(value)), SPHERE) for value in kind], dtype=np.int64)
     mujoco_kind[slab] = BOX
     result = []
-    for chosen in (np.flatnonzero(geoms), np.flatnonzero(is_site & include_sites)):
-        order = chosen[np.argsort(body[chosen], kind="stable")]
+    for selected in (np.flatnonzero(geoms), np.flatnonzero(is_site & include_sites)):
+        order = selected[np.argsort(body[selected], kind="stable")]
         result.append(ShapePlan(code[order], mujoco_kind[order], body[order], slab[order], collides[order]))
     geom_plan, site_plan = result
     # A site is a frame and stays in place: a site of a plane does not become a slab below it.

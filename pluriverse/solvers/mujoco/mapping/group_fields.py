@@ -72,7 +72,7 @@ def write_fields(
         group.kernels = compiled_kernels(rows, group)
     kernels: GroupKernels = group.kernels
     kernels.assign_group(rows, group, margins=margins_are_kept(options, group))
-    extra = update_table(kernels, rows, table, _wanted_stages(group, flags))
+    extra = update_table(kernels, rows, table, _stages_of_flags(group, flags))
     if flags & ModelFlags.SHAPE_PROPERTIES:
         _keep_compiled_bounds(table)
     changed |= table.apply()
@@ -102,16 +102,16 @@ def margins_are_kept(options: MujocoOptions, group: MujocoGroup) -> bool:
     return options.keep_margins or not np.isin(group.plan.geoms.kind, refused).any()
 
 
-def _wanted_stages(group: MujocoGroup, flags: ModelFlags) -> list[str]:
+def _stages_of_flags(group: MujocoGroup, flags: ModelFlags) -> list[str]:
     """Return the stages that run after a notice."""
-    wanted = [stage for stage, entry in STAGES.items() if entry.flags & flags]
-    if "drives" in wanted:
-        wanted.append("frames")  # the axes of drives of ball joints follow from them
+    stages = [stage for stage, entry in STAGES.items() if entry.flags & flags]
+    if "drives" in stages:
+        stages.append("frames")  # the axes of drives of ball joints follow from them
     if group.switched:
-        wanted.append("switches")
+        stages.append("switches")
     if group.model.npair:  # the attributes of pairs were put before
-        wanted.append("pairs")
-    return wanted
+        stages.append("pairs")
+    return stages
 
 
 def _put_attributes(table: FieldTable, rows: ModelRows, options: MujocoOptions, flags: ModelFlags) -> None:

@@ -126,8 +126,8 @@ class GroupKernels:
         fields = fields_struct(self._real)()
         for name, array in memory.items():
             setattr(fields, attribute_of(name), array)
-        chosen = self.stages if stages is None else [stage for stage in self.stages if stage in set(stages)]
-        for stage in chosen:
+        run = self.stages if stages is None else [stage for stage in self.stages if stage in set(stages)]
+        for stage in run:
             if stage == "derived":
                 yield stage
                 continue
@@ -264,8 +264,8 @@ def update_table(
     Returns:
         What goes along with them (`EXTRA_FIELDS`), as far as the group has it, shape [row, ...].
     """
-    group, wanted = table.group, set(stages)
-    names = {name for stage in wanted for name in STAGES[stage].fields}
+    group, selected = table.group, set(stages)
+    names = {name for stage in selected for name in STAGES[stage].fields}
     values = {name: table.edit(name) for name in sorted(names | set(READ_FIELDS)) if group.has_field(name)}
     count, model = group.world_count, group.model
     extra = {
@@ -277,8 +277,8 @@ def update_table(
     if model.neq:
         extra["eq_active"] = table.edit("eq_active0").view(np.uint8)
     assert set(extra) <= set(EXTRA_FIELDS)
-    _launch_on_host(kernels, rows, {**values, **extra}, wanted)
-    if "frames" in wanted:
+    _launch_on_host(kernels, rows, {**values, **extra}, selected)
+    if "frames" in selected:
         extra["joint_rotation"] = kernels.joint_rotation.numpy().reshape(count, -1, 4)
     return extra
 

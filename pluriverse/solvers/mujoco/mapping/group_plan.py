@@ -77,11 +77,11 @@ def weightless_bodies(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
 def _find_masks(structure: StructurePlan, geoms: ShapePlan) -> CollisionMasks:
     """Return the contact bits that let the candidate pairs of the template touch, and no others."""
     template = structure.template
-    place = {int(code): index for index, code in enumerate(geoms.shape)}
+    index_of = {int(code): index for index, code in enumerate(geoms.shape)}
     allowed = np.zeros((len(geoms), len(geoms)), dtype=bool)
     for first, second in zip(template.pair_shape0.tolist(), template.pair_shape1.tolist(), strict=True):
-        if first in place and second in place:
-            allowed[place[first], place[second]] = allowed[place[second], place[first]] = True
+        if first in index_of and second in index_of:
+            allowed[index_of[first], index_of[second]] = allowed[index_of[second], index_of[first]] = True
     weld = structure.body_weld
     above = np.array([0 if body is None else weld[body.parent] for body in structure.bodies], dtype=np.int64)
     return assign_masks(geoms.body, weld, above[weld], allowed)

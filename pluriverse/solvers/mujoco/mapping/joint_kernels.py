@@ -60,7 +60,7 @@ class JointMaps:
     drive_control: wp.array[int]
     drive_dof: wp.array[int]
     drive_joint: wp.array[int]  # world-local
-    drive_index: wp.array[int]  # -1: not of a ball joint
+    drive_axis_index: wp.array[int]  # -1: not of a ball joint
     actuator_count: int
     public_count: int  # joints of a world
     # limits, [row joint]
@@ -83,7 +83,7 @@ def make_joint_maps(plan: StructurePlan, drives: DrivePlan, actuator_count: int,
         "drive_control": drives.control,
         "drive_dof": drives.dof,
         "drive_joint": [plan.joints[joint].joint for joint in joints],
-        "drive_index": drives.place,
+        "drive_axis_index": drives.axis_index,
     }.items():
         setattr(maps, name, to_device(values, device))
     return maps
@@ -192,10 +192,10 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         for drive in range(maps.drive_dof.shape[0]):
             flat = topology.world_dof[world] + maps.drive_dof[drive]
             control = maps.drive_control[drive]
-            place = maps.drive_index[drive]
+            drive_axis_index = maps.drive_axis_index[drive]
             ke = wp.float64(joint_target_ke[flat])
             kd = wp.float64(joint_target_kd[flat])
-            if place >= 0:
+            if drive_axis_index >= 0:
                 ke = wp.float64(0.0)  # a ball joint has no position target
             gain = wp.float64(1.0)
             stiffness = wp.float64(0.0)
@@ -212,13 +212,13 @@ def joint_kernels(real: Any) -> SimpleNamespace:
             write(fields.actuator_gainprm, _PRM * entry, gain)
             write(fields.actuator_biasprm, _PRM * entry + 1, stiffness)
             write(fields.actuator_biasprm, _PRM * entry + 2, damping)
-            if place >= 0:
+            if drive_axis_index >= 0:
                 effort = wp.min(wp.float64(joint_effort_limit[flat]), _UNLIMITED)
                 write(fields.actuator_forcerange, 2 * entry, -effort)
                 write(fields.actuator_forcerange, 2 * entry + 1, effort)
                 if row_rotation.shape[0] > 0:
                     unit = wp.vec3d()
-                    unit[place] = wp.float64(1.0)
+                    unit[drive_axis_index] = wp.float64(1.0)
                     rotation = row_rotation[row * maps.public_count + maps.drive_joint[drive]]
                     axis = rotated(rotation, unit)
                     for k in range(3):

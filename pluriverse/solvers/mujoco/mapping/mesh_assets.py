@@ -62,10 +62,10 @@ def find_assets(
     entries = np.flatnonzero(shapes.kind == MESH)
     if not len(entries):
         return [], number
-    chosen = flat[:, entries]
-    kind = rows.array("shape_type")[chosen]
-    source = np.where(kind == GeoType.CONE, -1, rows.array("shape_source_index")[chosen])
-    scale = rows.array("shape_scale")[chosen]
+    indices = flat[:, entries]
+    kind = rows.array("shape_type")[indices]
+    source = np.where(kind == GeoType.CONE, -1, rows.array("shape_source_index")[indices])
+    scale = rows.array("shape_scale")[indices]
     alone = np.full(len(shapes), -1) if sized is None else np.where(sized, np.arange(len(shapes)), -1)
     owner = np.broadcast_to(alone[entries], kind.shape)
     size = np.where(owner[..., None] < 0, scale, 0.0)
@@ -80,12 +80,12 @@ def find_assets(
             int(keys[index, 0]),
             int(keys[index, 1]),
             tuple(scale.reshape(-1, 3)[index].tolist()),
-            int(chosen.reshape(-1)[index]),
+            int(indices.reshape(-1)[index]),
             int(keys[index, 5]),
         )
         for index in first[order].tolist()
     ]
-    number[:, entries] = rank[inverse.reshape(-1)].reshape(chosen.shape)
+    number[:, entries] = rank[inverse.reshape(-1)].reshape(indices.shape)
     # A mesh slot that no variant fills yet has no mesh.
     is_mesh = np.array([asset.source >= 0 or asset.kind == GeoType.CONE for asset in found], dtype=bool)
     places = np.append(np.where(is_mesh, np.cumsum(is_mesh) - 1, -1), -1)

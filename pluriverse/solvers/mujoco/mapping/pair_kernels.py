@@ -63,16 +63,16 @@ def mix_pairs(rows: ModelRows, group: MujocoGroup) -> tuple[np.ndarray, np.ndarr
     share = np.full((group.world_count, int(model.npair)), 0.5)
     solimp = np.array(group.value("pair_solimp"))
     named = {indices_of_pairs(model)[frozenset(pair)] for pair in group.plan.masks.pairs}
-    for place in sorted(named - set(authored_pairs(rows, group)[1])):
-        ends = int(model.pair_geom1[place]), int(model.pair_geom2[place])
+    for pair in sorted(named - set(authored_pairs(rows, group)[1])):
+        ends = int(model.pair_geom1[pair]), int(model.pair_geom2[pair])
         priority = int(attributes["priority"][ends[0]]) - int(attributes["priority"][ends[1]])
-        chooses[place] = 0 if priority == 0 else 1 if priority > 0 else 2
+        chooses[pair] = 0 if priority == 0 else 1 if priority > 0 else 2
         weights = attributes["solmix"][:, ends]
         total = weights.sum(axis=1)
-        share[:, place] = np.where(total > 0.0, weights[:, 0] / np.where(total > 0.0, total, 1.0), 0.5)
-        first = {0: share[:, place, None], 1: 1.0, 2: 0.0}[int(chooses[place])]
+        share[:, pair] = np.where(total > 0.0, weights[:, 0] / np.where(total > 0.0, total, 1.0), 0.5)
+        first = {0: share[:, pair, None], 1: 1.0, 2: 0.0}[int(chooses[pair])]
         impedance = attributes["solimp"][:, ends]
-        solimp[:, place] = first * impedance[:, 0] + (1.0 - first) * impedance[:, 1]
+        solimp[:, pair] = first * impedance[:, 0] + (1.0 - first) * impedance[:, 1]
     return chooses, share, solimp
 
 

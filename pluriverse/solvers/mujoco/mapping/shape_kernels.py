@@ -204,15 +204,15 @@ def shape_kernels(real: Any) -> SimpleNamespace:
         if maps.asset_is_cone[asset] != 0:
             size = wp.vec3d(size[0], size[0], size[1])
         factor = wp.cw_div(size, maps.asset_base[asset])
-        place = wp.transform_get_translation(maps.asset_pose[asset])
+        position = wp.transform_get_translation(maps.asset_pose[asset])
         rotation = wp.transform_get_rotation(maps.asset_pose[asset])
         back = wp.quat_inverse(rotation)
         first = maps.asset_vertex[asset]
         lower = wp.vec3d()
         upper = wp.vec3d()
         for index in range(first, first + maps.asset_vertex_count[asset]):
-            point = wp.cw_mul(factor, rotated(rotation, widen(maps.vertex[index])) + place)
-            moved = rotated(back, point - place)
+            point = wp.cw_mul(factor, rotated(rotation, widen(maps.vertex[index])) + position)
+            moved = rotated(back, point - position)
             if index == first:
                 lower = moved
                 upper = moved
@@ -253,7 +253,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             size = widen(scale)
             given = widen_pose(shape_transform[shape])
             rotation = wp.normalize(wp.transform_get_rotation(given))
-            place = wp.transform_get_translation(given)
+            position = wp.transform_get_translation(given)
             sized = int(1)
             half = size
             centre = wp.vec3d()
@@ -261,7 +261,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             if maps.geom_slab[geom] != 0:  # its top is in the plane
                 size = _HALF * size
                 size[2] = _HALF * wp.min(size[0], size[1])
-                place = place - rotated(rotation, wp.vec3d(wp.float64(0.0), wp.float64(0.0), size[2]))
+                position = position - rotated(rotation, wp.vec3d(wp.float64(0.0), wp.float64(0.0), size[2]))
                 half = size
                 radius = wp.length(size)
             elif kind == _PLANE:
@@ -271,7 +271,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
                 sized = int(0)
             elif kind == _HFIELD:  # MuJoCo's heights begin at its origin
                 lift = wp.float64(maps.field_lift[shape_source_index[shape]]) * size[2]
-                place = place + rotated(rotation, wp.vec3d(wp.float64(0.0), wp.float64(0.0), lift))
+                position = position + rotated(rotation, wp.vec3d(wp.float64(0.0), wp.float64(0.0), lift))
                 sized = int(0)
             elif kind == _MESH:
                 sized = int(0)
@@ -279,8 +279,8 @@ def shape_kernels(real: Any) -> SimpleNamespace:
                 if asset >= 0:
                     if entry < fields.geom_dataid.shape[0]:
                         fields.geom_dataid[entry] = maps.asset_mesh[asset]
-                    pose = composed(wp.transformd(place, rotation), maps.asset_pose[asset])
-                    place = wp.transform_get_translation(pose)
+                    pose = composed(wp.transformd(position, rotation), maps.asset_pose[asset])
+                    position = wp.transform_get_translation(pose)
                     rotation = wp.transform_get_rotation(pose)
                     centre = maps.asset_centre[asset]
                     half = maps.asset_half[asset]
@@ -304,7 +304,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
                 radius = wp.length(wp.vec2d(size[0], size[1]))
             elif kind == _ELLIPSOID:
                 radius = wp.max(size[0], wp.max(size[1], size[2]))
-            write_vec3(fields.geom_pos, entry, place)
+            write_vec3(fields.geom_pos, entry, position)
             write_quat(fields.geom_quat, entry, rotation)
             if sized != 0:
                 write_vec3(fields.geom_size, entry, size)

@@ -135,13 +135,13 @@ class SpecWriter:
         found = np.flatnonzero(self.plan.sites.shape == shape)
         return self.names.site[int(found[0])] if len(found) else None
 
-    def take_name(self, kind: str, wanted: str) -> str:
+    def take_name(self, kind: str, requested: str) -> str:
         """Return a name that no other element of the kind has."""
         taken = self._taken.setdefault(kind, set())
-        name, number = wanted, 1
+        name, number = requested, 1
         while name in taken:
             number += 1
-            name = f"{wanted}_{number}"
+            name = f"{requested}_{number}"
         taken.add(name)
         return name
 
@@ -193,7 +193,7 @@ class SpecWriter:
         )
         for index, plan in enumerate(self.plan.structure.joints):
             label = labels[first + plan.joint]
-            name = self.take_name("joint", f"{label}_{plan.place}" if counts[plan.joint] > 1 else label)
+            name = self.take_name("joint", f"{label}_{plan.part}" if counts[plan.joint] > 1 else label)
             self.names.joint.append(name)
             joint = bodies[plan.body].add_joint(name=name, type=_joint_type(self.mujoco, plan.kind))
             joint.pos = field["jnt_pos"][index]
@@ -287,13 +287,13 @@ class SpecWriter:
         field, layout = self._field, planned_layout(self.plan)
         self._add_shape_sites(bodies, self.plan.sites)
 
-        def add(kind: str, index: int, ends: tuple[int, int], places: np.ndarray) -> None:
-            for number, (body, place) in enumerate(zip(ends, places, strict=True)):
+        def add(kind: str, index: int, ends: tuple[int, int], indices: np.ndarray) -> None:
+            for number, (body, end) in enumerate(zip(ends, indices, strict=True)):
                 name = self.take_name("site", f"{kind}_{index}_site_{number}")
-                site = bodies[body].add_site(name=name, pos=field["site_pos"][place], group=5)
+                site = bodies[body].add_site(name=name, pos=field["site_pos"][end], group=5)
                 site.size = [POINT_SIZE] * 3
                 if kind == "equality":
-                    site.quat = field["site_quat"][place]
+                    site.quat = field["site_quat"][end]
 
         equalities = self.plan.equalities
         for index, constraint in enumerate(equalities.constraints):
@@ -374,7 +374,7 @@ class SpecWriter:
         plan, field, mujoco = self.plan.drives, self._field, self.mujoco
         for index in range(len(plan)):
             joint = self.names.joint[plan.joint[index]]
-            axis = f"_{'xyz'[plan.place[index]]}" if plan.place[index] >= 0 else ""
+            axis = f"_{'xyz'[plan.axis_index[index]]}" if plan.axis_index[index] >= 0 else ""
             name = self.take_name("actuator", f"{joint}{axis}_{_CONTROL_NAME[plan.control[index]]}")
             self.names.actuator.append(name)
             actuator = self.spec.add_actuator(name=name, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
@@ -384,7 +384,7 @@ class SpecWriter:
             )
             _assign_prefix(actuator, "gainprm", field["actuator_gainprm"][index])
             _assign_prefix(actuator, "biasprm", field["actuator_biasprm"][index])
-            if plan.place[index] >= 0:
+            if plan.axis_index[index] >= 0:
                 actuator.gear = field["actuator_gear"][index]
             actuator.forcelimited = _tristate(mujoco, self._drive_limited[index])
             if self._drive_limited[index]:

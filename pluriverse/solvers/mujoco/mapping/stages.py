@@ -252,26 +252,26 @@ def widen_pose(pose: wp.transform) -> wp.transformd:
 
 
 @wp.func
-def rotated(turn: wp.quatd, vector: wp.vec3d) -> wp.vec3d:
+def rotated(rotation: wp.quatd, vector: wp.vec3d) -> wp.vec3d:
     """Return a vector rotated by a quaternion of nearly unit length, as `poses.rotate` does."""
-    axis = wp.vec3d(turn[0], turn[1], turn[2])
+    axis = wp.vec3d(rotation[0], rotation[1], rotation[2])
     across = wp.float64(2.0) * wp.cross(axis, vector)
-    return vector + turn[3] * across + wp.cross(axis, across)
+    return vector + rotation[3] * across + wp.cross(axis, across)
 
 
 @wp.func
 def composed(a: wp.transformd, b: wp.transformd) -> wp.transformd:
     """Return the pose `b` given in the frame `a`."""
-    turn = wp.transform_get_rotation(a)
-    place = wp.transform_get_translation(a) + rotated(turn, wp.transform_get_translation(b))
-    return wp.transformd(place, turn * wp.transform_get_rotation(b))
+    rotation = wp.transform_get_rotation(a)
+    position = wp.transform_get_translation(a) + rotated(rotation, wp.transform_get_translation(b))
+    return wp.transformd(position, rotation * wp.transform_get_rotation(b))
 
 
 @wp.func
 def inverted(pose: wp.transformd) -> wp.transformd:
     """Return the inverse of a pose."""
-    turn = wp.quat_inverse(wp.transform_get_rotation(pose))
-    return wp.transformd(-rotated(turn, wp.transform_get_translation(pose)), turn)
+    rotation = wp.quat_inverse(wp.transform_get_rotation(pose))
+    return wp.transformd(-rotated(rotation, wp.transform_get_translation(pose)), rotation)
 
 
 @wp.func

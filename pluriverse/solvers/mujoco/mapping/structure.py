@@ -48,7 +48,7 @@ class JointPlan:
     """MuJoCo's body."""
     joint: int
     """World-local joint."""
-    place: int
+    part: int
     """Which degree of freedom of that joint, where there are several of one coordinate."""
     dof: int
     """World-local first degree of freedom."""
@@ -133,9 +133,9 @@ class StructurePlan:
             parts = [(MujocoJoint.BALL, 4, 3)]
         else:
             parts = [(MujocoJoint.SLIDE, 1, 1)] * linear + [(MujocoJoint.HINGE, 1, 1)] * angular
-        for place, (mujoco_kind, coord_count, dof_count) in enumerate(parts):
+        for part, (mujoco_kind, coord_count, dof_count) in enumerate(parts):
             self.joints.append(
-                JointPlan(mujoco_kind, body, joint, place, dof + place, self.qpos_count, self.qvel_count)
+                JointPlan(mujoco_kind, body, joint, part, dof + part, self.qpos_count, self.qvel_count)
             )
             self.qpos_count += coord_count
             self.qvel_count += dof_count

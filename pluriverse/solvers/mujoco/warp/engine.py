@@ -183,15 +183,15 @@ class WarpEngine(Engine):
             worlds = group.worlds[bits[group.worlds] != 0]
             if not len(worlds):
                 continue
-            data, seen = part.data, int(np.bitwise_or.reduce(bits[worlds]))
+            data, raised = part.data, int(np.bitwise_or.reduce(bits[worlds]))
             per_world = data.naconmax // group.world_count
             what, remedy = [], []
-            if seen & int(kinds.NEFC | kinds.NJMAX_NNZ):
+            if raised & int(kinds.NEFC | kinds.NJMAX_NNZ):
                 needed = int(rows_needed[worlds].max())
                 self._njmax[index] = max(GROWTH * data.njmax, needed)
                 what.append(f"{needed} constraint rows are needed and {data.njmax} fit")
                 remedy.append(f"njmax={self._njmax[index]}")
-            if seen & ~int(kinds.NEFC | kinds.NJMAX_NNZ):
+            if raised & ~int(kinds.NEFC | kinds.NJMAX_NNZ):
                 found = max(int(data.nacon.numpy()[0]), int(data.ncollision.numpy()[0]))
                 self._nconmax[index] = max(GROWTH * per_world, math.ceil(found / group.world_count))
                 what.append(f"{found} contacts were found in all worlds like these and {data.naconmax} fit")
@@ -240,9 +240,9 @@ class WarpEngine(Engine):
                 work(index)
             return
         main = wp.get_stream(self.model.device)
-        begin = main.record_event()
+        start = main.record_event()
         for index, stream in enumerate(self._streams):
-            stream.wait_event(begin)
+            stream.wait_event(start)
             with wp.ScopedStream(stream, sync_enter=False):
                 work(index)
         for stream in self._streams:

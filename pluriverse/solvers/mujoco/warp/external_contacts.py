@@ -116,22 +116,22 @@ def push_external_contact(
     pressing: wp.array[int],  # [world] contacts that press
 ):
     """Pass one slot to MuJoCo Warp."""
-    place = wp.tid()
-    slot, row = slots[place], slot_rows[place]
+    index = wp.tid()
+    slot, row = slots[index], slot_rows[index]
     world = group_worlds[row]
-    if place == 0:
+    if index == 0:
         target.count[0] = slots.shape[0]
-    target.worldid[place] = row
-    target.type[place] = CONSTRAINT
-    target.geomcollisionid[place] = 0
-    if target.flex.shape[0] > place:  # without soft bodies there may be none
-        target.flex[place] = wp.vec2i(-1, -1)
-        target.elem[place] = wp.vec2i(-1, -1)
-        target.vert[place] = wp.vec2i(-1, -1)
-    target.dist[place] = FAR_AWAY
-    target.includemargin[place] = 0.0
-    target.dim[place] = 1
-    target.geom[place] = wp.vec2i(0, 0)
+    target.worldid[index] = row
+    target.type[index] = CONSTRAINT
+    target.geomcollisionid[index] = 0
+    if target.flex.shape[0] > index:  # without soft bodies there may be none
+        target.flex[index] = wp.vec2i(-1, -1)
+        target.elem[index] = wp.vec2i(-1, -1)
+        target.vert[index] = wp.vec2i(-1, -1)
+    target.dist[index] = FAR_AWAY
+    target.includemargin[index] = 0.0
+    target.dim[index] = 1
+    target.geom[index] = wp.vec2i(0, 0)
     if (
         slot - contacts.start[world] >= stored_contact_count(contacts.start, contacts.count, world)
         or listed[world] == 0
@@ -170,7 +170,7 @@ def push_external_contact(
     ref = row % properties.geom_solref.shape[0]
     entry = maps.world_start[world, NGEOM]
     factor = inverse_mass * (1.0 - solimp[1])
-    target.solref[place] = mix_solref(
+    target.solref[index] = mix_solref(
         weight,
         factor,
         gains.is_force[entry + first] != 0,
@@ -182,7 +182,7 @@ def push_external_contact(
     )
     if contacts.stiffness.shape[0] > 0:
         if contacts.stiffness[slot] > 0.0:
-            target.solref[place] = patch_solref(
+            target.solref[index] = patch_solref(
                 contacts.stiffness[slot],
                 factor,
                 gains.is_force[entry + geom0] != 0,
@@ -190,17 +190,17 @@ def push_external_contact(
                 wp.vec2(gains.ke[entry + geom0], gains.kd[entry + geom0]),
                 wp.vec2(gains.ke[entry + geom1], gains.kd[entry + geom1]),
             )
-    target.solreffriction[place] = wp.vec2(0.0, 0.0)
-    target.solimp[place] = solimp
-    target.friction[place] = VEC5(friction[0], friction[0], friction[1], friction[2], friction[2])
-    target.dim[place] = wp.max(properties.geom_condim[first], properties.geom_condim[second])
-    target.geom[place] = wp.vec2i(geom0, geom1)
-    target.dist[place] = distance
-    target.includemargin[place] = margin0 + margin1
-    target.pos[place] = 0.5 * (point0 + point1 + (margin0 - margin1) * normal)
+    target.solreffriction[index] = wp.vec2(0.0, 0.0)
+    target.solimp[index] = solimp
+    target.friction[index] = VEC5(friction[0], friction[0], friction[1], friction[2], friction[2])
+    target.dim[index] = wp.max(properties.geom_condim[first], properties.geom_condim[second])
+    target.geom[index] = wp.vec2i(geom0, geom1)
+    target.dist[index] = distance
+    target.includemargin[index] = margin0 + margin1
+    target.pos[index] = 0.5 * (point0 + point1 + (margin0 - margin1) * normal)
     across = second_axis(normal)
     third = wp.cross(normal, across)
-    target.frame[place] = wp.mat33(
+    target.frame[index] = wp.mat33(
         normal[0],
         normal[1],
         normal[2],
@@ -224,13 +224,13 @@ def pull_external_force(
     force: wp.array[wp.vec3],  # [slot]
 ):
     """Copy back the force of one slot."""
-    place = wp.tid()
-    if listed[group_worlds[slot_rows[place]]] == 0:
+    index = wp.tid()
+    if listed[group_worlds[slot_rows[index]]] == 0:
         return
     result = wp.vec3()
-    if dist[place] < FAR_AWAY:
-        result = wp.spatial_top(source[place])
-    force[slots[place]] = result
+    if dist[index] < FAR_AWAY:
+        result = wp.spatial_top(source[index])
+    force[slots[index]] = result
 
 
 class ExternalContacts:
