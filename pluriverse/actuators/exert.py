@@ -66,7 +66,7 @@ def curve_value(speeds: wp.array[float], efforts: wp.array[float], speed: float)
 
 
 @wp.func
-def held_effort(actuators: ActuatorArrays, actuator: int, wanted: float, speed: float) -> float:
+def limited_effort(actuators: ActuatorArrays, actuator: int, desired: float, speed: float) -> float:
     """Return the requested effort clamped to what an actuator can exert at a speed."""
     upper = actuators.effort_limit[actuator]
     lower = -upper
@@ -86,7 +86,7 @@ def held_effort(actuators: ActuatorArrays, actuator: int, wanted: float, speed: 
         upper = 0.0
     if speed <= -fastest:
         lower = 0.0
-    return wp.clamp(wanted, lower, upper)
+    return wp.clamp(desired, lower, upper)
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -123,9 +123,9 @@ def exert_world(
             velocity = actuators.history[slot, actuator, 1]
             feedforward = actuators.history[slot, actuator, 2]
         speed = joint_qd[dof]
-        wanted = actuators.stiffness[actuator] * (position - joint_q[actuators.coord[actuator]])
-        wanted += actuators.damping[actuator] * (velocity - speed) + feedforward
-        effort = held_effort(actuators, actuator, wanted, speed)
+        desired = actuators.stiffness[actuator] * (position - joint_q[actuators.coord[actuator]])
+        desired += actuators.damping[actuator] * (velocity - speed) + feedforward
+        effort = limited_effort(actuators, actuator, desired, speed)
         tau = actuators.time_constant[actuator]
         if tau > 0.0:
             # The exact solution of the lag over a step with constant u'.

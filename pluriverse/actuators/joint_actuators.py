@@ -83,15 +83,15 @@ class JointActuators(StepStage):
         what = type(self).__name__
         self._simulation, self._model = simulation, simulation.model
         model, device = self._model, self._model.device
-        chosen = select_dofs(model, joints, what)
-        self.dof, self.world, self.label = chosen.dof, chosen.world, chosen.label
+        selected = select_dofs(model, joints, what)
+        self.dof, self.world, self.label = selected.dof, selected.world, selected.label
         _claim(simulation, self.dof, self.label, what)
         if (stall_effort is None) != (no_load_speed is None):
             raise ValueError(f"{what}: stall_effort and no_load_speed belong together; give both or none.")
         arrays: Any = ActuatorArrays()
-        arrays.start = wp.array(chosen.start, dtype=wp.int32, device=device)
-        arrays.dof = wp.array(chosen.dof, dtype=wp.int32, device=device)
-        arrays.coord = wp.array(chosen.coord, dtype=wp.int32, device=device)
+        arrays.start = wp.array(selected.start, dtype=wp.int32, device=device)
+        arrays.dof = wp.array(selected.dof, dtype=wp.int32, device=device)
+        arrays.coord = wp.array(selected.coord, dtype=wp.int32, device=device)
         low, high = delay if isinstance(delay, tuple) and len(delay) == 2 else (delay, delay)
         own = {
             "stiffness": (stiffness, model.joint_target_ke.numpy()[self.dof], 0.0, False),
@@ -293,7 +293,7 @@ def _check_curve(curve: Sequence[tuple[float, float]] | None, what: str) -> np.n
 
 
 def _identities(identities: Any, count: int, what: str) -> np.ndarray:
-    chosen = np.arange(count) if identities is None else np.asarray(identities)
-    if chosen.shape != (count,) or chosen.dtype.kind not in "iu" or (chosen < 0).any():
+    selected = np.arange(count) if identities is None else np.asarray(identities)
+    if selected.shape != (count,) or selected.dtype.kind not in "iu" or (selected < 0).any():
         raise ValueError(f"{what}: identities must be {count} whole numbers >= 0, one per world.")
-    return chosen.astype(np.int32)
+    return selected.astype(np.int32)

@@ -123,9 +123,9 @@ class NetworkActuators(JointActuators):
     def _exert(self, worlds: wp.array[int], state: State, effort: np.ndarray) -> None:
         """Pass the efforts to the stage of `JointActuators`, as feedforward."""
         control = self._simulation.control
-        wanted = control.joint_act.numpy().copy()
-        wanted[self.dof] += effort
-        self._feedforward.assign(wanted)
+        effort_sum = control.joint_act.numpy().copy()
+        effort_sum[self.dof] += effort
+        self._feedforward.assign(effort_sum)
         command = _Command(control, self._feedforward)
         exert_worlds(worlds, self._arrays, state, command, self._model.device)
 

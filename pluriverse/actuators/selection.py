@@ -41,21 +41,21 @@ def select_dofs(model: Model, joints: Patterns, what: str) -> ActuatedDofs:
     )
     first_dof, first_coord = model.joint_qd_start.numpy(), model.joint_q_start.numpy()
     dof_count, coord_count = np.diff(first_dof), np.diff(first_coord)
-    chosen = np.flatnonzero(np.asarray(found) & (dof_count == coord_count) & (dof_count > 0))
-    if len(chosen) == 0:
+    selected = np.flatnonzero(np.asarray(found) & (dof_count == coord_count) & (dof_count > 0))
+    if len(selected) == 0:
         raise ValueError(
             f"{what}: none of the joints {joints!r} is a hinge, a slide or a D6 joint, whose axes have "
             "positions of their own. Choose others."
         )
-    counts = dof_count[chosen]
-    joint = np.repeat(chosen, counts)
-    place = np.arange(len(joint)) - np.repeat(np.cumsum(counts) - counts, counts)
+    counts = dof_count[selected]
+    joint = np.repeat(selected, counts)
+    axis = np.arange(len(joint)) - np.repeat(np.cumsum(counts) - counts, counts)
     world = np.maximum(model.joint_world.numpy()[joint].astype(np.int64), 0)
-    order = np.lexsort((first_dof[joint] + place, world))
+    order = np.lexsort((first_dof[joint] + axis, world))
     sizes = np.bincount(world, minlength=model.world_count)
     return ActuatedDofs(
-        (first_dof[joint] + place)[order].astype(np.int32),
-        (first_coord[joint] + place)[order].astype(np.int32),
+        (first_dof[joint] + axis)[order].astype(np.int32),
+        (first_coord[joint] + axis)[order].astype(np.int32),
         world[order],
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
         [model.joint_label[index] for index in joint[order].tolist()],

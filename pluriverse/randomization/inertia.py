@@ -59,23 +59,23 @@ def transform_pseudo_inertia(
     zero = wp.float64(0.0)
     for target in range(targets.start[world], targets.start[world + 1]):
         body = targets.entity[target]
-        place = targets.local[target] * PARAMETER_COUNT
-        share = wp.exp(wp.float64(2.0) * draw(samplers.alpha, 0, identity, count, place, term, seed))
+        counter = targets.local[target] * PARAMETER_COUNT
+        share = wp.exp(wp.float64(2.0) * draw(samplers.alpha, 0, identity, count, counter, term, seed))
         map = wp.mat33d(
-            wp.exp(draw(samplers.d, 0, identity, count, place + 1, term, seed)),
-            draw(samplers.s, 0, identity, count, place + 4, term, seed),
-            draw(samplers.s, 1, identity, count, place + 5, term, seed),
+            wp.exp(draw(samplers.d, 0, identity, count, counter + 1, term, seed)),
+            draw(samplers.s, 0, identity, count, counter + 4, term, seed),
+            draw(samplers.s, 1, identity, count, counter + 5, term, seed),
             zero,
-            wp.exp(draw(samplers.d, 1, identity, count, place + 2, term, seed)),
-            draw(samplers.s, 2, identity, count, place + 6, term, seed),
+            wp.exp(draw(samplers.d, 1, identity, count, counter + 2, term, seed)),
+            draw(samplers.s, 2, identity, count, counter + 6, term, seed),
             zero,
             zero,
-            wp.exp(draw(samplers.d, 2, identity, count, place + 3, term, seed)),
+            wp.exp(draw(samplers.d, 2, identity, count, counter + 3, term, seed)),
         )
         shift = wp.vec3d(
-            draw(samplers.t, 0, identity, count, place + 7, term, seed),
-            draw(samplers.t, 1, identity, count, place + 8, term, seed),
-            draw(samplers.t, 2, identity, count, place + 9, term, seed),
+            draw(samplers.t, 0, identity, count, counter + 7, term, seed),
+            draw(samplers.t, 1, identity, count, counter + 8, term, seed),
+            draw(samplers.t, 2, identity, count, counter + 9, term, seed),
         )
         inertia = wp.mat33d(default_inertia[body])
         inertia = half * (inertia + wp.transpose(inertia))
@@ -127,7 +127,7 @@ def write_inertia_factor(
     two = wp.float64(2.0)
     for target in range(targets.start[world], targets.start[world + 1]):
         body = targets.entity[target]
-        place = targets.local[target] * PARAMETER_COUNT
+        counter = targets.local[target] * PARAMETER_COUNT
         mass = wp.float64(default_mass[body])
         inertia = wp.mat33d(default_inertia[body])
         trace = inertia[0, 0] + inertia[1, 1] + inertia[2, 2]
@@ -139,13 +139,13 @@ def write_inertia_factor(
         f12 = (-half * (inertia[0, 1] + inertia[1, 0]) / mass - f13 * f23) / f22
         f11 = wp.sqrt((half * trace - inertia[0, 0]) / mass - f12 * f12 - f13 * f13)
 
-        mass = mass * wp.exp(two * draw(samplers.alpha, 0, identity, count, place, term, seed))
-        f11 = f11 * wp.exp(draw(samplers.d, 0, identity, count, place + 1, term, seed))
-        f22 = f22 * wp.exp(draw(samplers.d, 1, identity, count, place + 2, term, seed))
-        f33 = f33 * wp.exp(draw(samplers.d, 2, identity, count, place + 3, term, seed))
-        f12 = f12 + draw(samplers.s, 0, identity, count, place + 4, term, seed)
-        f13 = f13 + draw(samplers.s, 1, identity, count, place + 5, term, seed)
-        f23 = f23 + draw(samplers.s, 2, identity, count, place + 6, term, seed)
+        mass = mass * wp.exp(two * draw(samplers.alpha, 0, identity, count, counter, term, seed))
+        f11 = f11 * wp.exp(draw(samplers.d, 0, identity, count, counter + 1, term, seed))
+        f22 = f22 * wp.exp(draw(samplers.d, 1, identity, count, counter + 2, term, seed))
+        f33 = f33 * wp.exp(draw(samplers.d, 2, identity, count, counter + 3, term, seed))
+        f12 = f12 + draw(samplers.s, 0, identity, count, counter + 4, term, seed)
+        f13 = f13 + draw(samplers.s, 1, identity, count, counter + 5, term, seed)
+        f23 = f23 + draw(samplers.s, 2, identity, count, counter + 6, term, seed)
 
         s11 = mass * (f11 * f11 + f12 * f12 + f13 * f13)
         s22 = mass * (f22 * f22 + f23 * f23)
@@ -156,9 +156,9 @@ def write_inertia_factor(
         body_mass[body] = wp.float32(mass)
         com = wp.vec3d(default_com[body])
         shift = wp.vec3d(
-            draw(samplers.t, 0, identity, count, place + 7, term, seed),
-            draw(samplers.t, 1, identity, count, place + 8, term, seed),
-            draw(samplers.t, 2, identity, count, place + 9, term, seed),
+            draw(samplers.t, 0, identity, count, counter + 7, term, seed),
+            draw(samplers.t, 1, identity, count, counter + 8, term, seed),
+            draw(samplers.t, 2, identity, count, counter + 9, term, seed),
         )
         body_com[body] = wp.vec3(com + shift)
         body_inertia[body] = wp.mat33(

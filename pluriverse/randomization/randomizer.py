@@ -232,11 +232,11 @@ class Randomizer:
         self._check_values(term, found, components, words)
         self._claim(term.name, found, index)
         sampler = make_sampler(term.distribution, len(components), device)
-        place: Any = wp.array(components, dtype=wp.int32, device=device)
+        component_indices: Any = wp.array(components, dtype=wp.int32, device=device)
         inputs = [
             targets,
             sampler,
-            place,
+            component_indices,
             words,
             OPERATION_CODE[term.operation],
             term.same_for_entities,
@@ -368,13 +368,13 @@ class Randomizer:
         opposite = _OPPOSITE.get(term.name)
         for key, entities, values in self._rows(term.name):
             meant = found[entities]
-            chosen = np.tile(entities[meant], len(values))
+            selected = np.tile(entities[meant], len(values))
             rows = values.reshape(len(values), len(entities), words)[:, meant][..., components]
             across = None
             if opposite is not None:
                 across = self._extreme(opposite, key, entities, len(values))[:, meant].reshape(-1)
-            flat = rows.reshape(len(chosen), len(components))
-            least, most = check_property(term, self._model, chosen, flat, across)
+            flat = rows.reshape(len(selected), len(components))
+            least, most = check_property(term, self._model, selected, flat, across)
             if opposite is not None:
                 reached = most if term.name == "joint_limit_lower" else least
                 self._extreme(term.name, key, entities, len(values))[:, meant] = reached.reshape(

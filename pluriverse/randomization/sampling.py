@@ -75,7 +75,7 @@ def quantile(sampler: Sampler, component: int, u: wp.float64) -> wp.float64:
 
 @wp.func
 def draw(
-    sampler: Sampler, component: int, environment: int, episode: int, place: int, term: int, seed: int
+    sampler: Sampler, component: int, environment: int, episode: int, counter: int, term: int, seed: int
 ) -> wp.float64:
     """Return the random number of a seed for one purpose of one environment in one episode.
 
@@ -84,14 +84,14 @@ def draw(
         component: Component of it.
         environment: Index of the environment.
         episode: Number of earlier draws.
-        place: Purpose of the number in the environment; different purposes have different values.
+        counter: Purpose of the number in the environment; different purposes have different values.
         term: Index of what is randomized.
         seed: Seed of all draws.
     """
     block = philox(
         wp.uint32(environment),
         wp.uint32(episode),
-        wp.uint32(place),
+        wp.uint32(counter),
         wp.uint32(term),
         wp.uint32(seed),
         PROPERTY_STREAM,

@@ -7,7 +7,7 @@ Writes  joint_q, joint_qd of the model
 import warp as wp
 
 from pluriverse.randomization.sampling import Sampler, draw
-from pluriverse.randomization.write import Episode, Targets, chosen_environment, turned
+from pluriverse.randomization.write import Episode, Targets, chosen_environment, rotated
 from pluriverse.types import JointType
 
 # Draws of one joint: 3 of position, 3 of rotation, 6 of velocity, 6 coordinates, 6 joint velocities.
@@ -54,37 +54,37 @@ def write_initial_state(
     seed = episode.seed
     for target in range(targets.start[world], targets.start[world + 1]):
         joint = targets.entity[target]
-        place = targets.local[target] * PLACE_COUNT
+        counter = targets.local[target] * PLACE_COUNT
         coord = joint_q_start[joint]
         dof = joint_qd_start[joint]
         coord_count = joint_q_start[joint + 1] - coord
         dof_count = joint_qd_start[joint + 1] - dof
         if joint_type[joint] == JointType.FREE:
             if joint_parent[joint] < 0:
-                turn = wp.vec3()
+                rotation_vector = wp.vec3()
                 for axis in range(3):
-                    step = draw(samplers.root_position, axis, identity, count, place + axis, term, seed)
+                    step = draw(samplers.root_position, axis, identity, count, counter + axis, term, seed)
                     joint_q[coord + axis] = wp.float32(wp.float64(default_q[coord + axis]) + step)
-                    turn[axis] = wp.float32(
-                        draw(samplers.root_rotation, axis, identity, count, place + 3 + axis, term, seed)
+                    rotation_vector[axis] = wp.float32(
+                        draw(samplers.root_rotation, axis, identity, count, counter + 3 + axis, term, seed)
                     )
                 before = wp.quat(
                     default_q[coord + 3], default_q[coord + 4], default_q[coord + 5], default_q[coord + 6]
                 )
-                after = turned(turn, before)
+                after = rotated(rotation_vector, before)
                 for axis in range(4):
                     joint_q[coord + 3 + axis] = after[axis]
                 for axis in range(6):
-                    step = draw(samplers.root_velocity, axis, identity, count, place + 6 + axis, term, seed)
+                    step = draw(samplers.root_velocity, axis, identity, count, counter + 6 + axis, term, seed)
                     joint_qd[dof + axis] = wp.float32(wp.float64(default_qd[dof + axis]) + step)
         else:
             if coord_count == dof_count and joint_type[joint] != JointType.BALL:
                 for axis in range(coord_count):
-                    step = draw(samplers.joint_position, 0, identity, count, place + 12 + axis, term, seed)
+                    step = draw(samplers.joint_position, 0, identity, count, counter + 12 + axis, term, seed)
                     moved = wp.float32(wp.float64(default_q[coord + axis]) + step)
                     if step != wp.float64(0.0):
                         moved = wp.clamp(moved, joint_limit_lower[dof + axis], joint_limit_upper[dof + axis])
                     joint_q[coord + axis] = moved
             for axis in range(dof_count):
-                step = draw(samplers.joint_velocity, 0, identity, count, place + 18 + axis, term, seed)
+                step = draw(samplers.joint_velocity, 0, identity, count, counter + 18 + axis, term, seed)
                 joint_qd[dof + axis] = wp.float32(wp.float64(default_qd[dof + axis]) + step)

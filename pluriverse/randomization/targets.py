@@ -90,8 +90,8 @@ def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.nda
     """
     first, count = world_ranges(model, kind)
     inside = np.zeros(entity_count(model, kind), dtype=bool)
-    for begin, size in zip(first.tolist(), count.tolist(), strict=True):
-        inside[begin : begin + size] = True
+    for start, size in zip(first.tolist(), count.tolist(), strict=True):
+        inside[start : start + size] = True
     if kind is Entity.WORLD:
         return inside
     labels = {
@@ -118,16 +118,16 @@ def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.nda
 def upload_targets(model: Model, kind: Entity, found: np.ndarray) -> Targets:
     """Return the selected entities by world, on the device."""
     first, count = world_ranges(model, kind)
-    chosen = np.flatnonzero(found)
+    selected = np.flatnonzero(found)
     bounds = np.concatenate(
-        [np.searchsorted(chosen, first), np.searchsorted(chosen, first[-1:] + count[-1:])]
+        [np.searchsorted(selected, first), np.searchsorted(selected, first[-1:] + count[-1:])]
     )
-    place = np.arange(entity_count(model, kind))
+    order = np.arange(entity_count(model, kind))
     if kind is Entity.BODY:
-        place = model.body_split_from.numpy()
-    local = place[chosen] - first[np.maximum(np.searchsorted(first, chosen, side="right") - 1, 0)]
+        order = model.body_split_from.numpy()
+    local = order[selected] - first[np.maximum(np.searchsorted(first, selected, side="right") - 1, 0)]
     targets = Targets()
-    for name, values in (("start", bounds), ("entity", chosen), ("local", local)):
+    for name, values in (("start", bounds), ("entity", selected), ("local", local)):
         array: Any = wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device)
         setattr(targets, name, array)
     return targets
@@ -136,7 +136,7 @@ def upload_targets(model: Model, kind: Entity, found: np.ndarray) -> Targets:
 def check_property(
     term: Property,
     model: Model,
-    chosen: np.ndarray,
+    selected: np.ndarray,
     values: np.ndarray,
     opposite: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -145,7 +145,7 @@ def check_property(
     Args:
         term: The term.
         model: Model that it is drawn in.
-        chosen: Selected entities.
+        selected: Selected entities.
         values: Their defaults, shape [entity, component].
         opposite: How close the opposite limit of each may come, if limits of joints are drawn.
 
@@ -157,7 +157,7 @@ def check_property(
     """
     if term.name == "body_mass" and term.operation is not Operation.SCALE:
         whole = model.body_split_from.numpy()
-        cut = chosen[np.isin(whole[chosen], whole[whole != np.arange(len(whole))])]
+        cut = selected[np.isin(whole[selected], whole[whole != np.arange(len(whole))])]
         if len(cut):
             raise ValueError(
                 f"Property('body_mass'): {entity_name(model, term.name, int(cut[0]))} is one of the parts of "
@@ -165,7 +165,7 @@ def check_property(
                 "draws one factor for all of them."
             )
     if term.operation is not Operation.ABSOLUTE:
-        _check_given(term, model, chosen, values)
+        _check_given(term, model, selected, values)
     low, high = term.distribution.support()
     bounds = np.stack([np.broadcast_to(bound, values.shape[1]) for bound in (low, high)])
     if term.operation is Operation.ABSOLUTE:
@@ -183,7 +183,7 @@ def check_property(
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
-                f"Property({term.name!r}): {entity_name(model, term.name, int(chosen[row]))} has the default "
+                f"Property({term.name!r}): {entity_name(model, term.name, int(selected[row]))} has the default "
                 f"{values[row, column]:g}, from which {term.operation.value} by {term.distribution} may lead "
                 f"to {least[row, column]:g}, which is not allowed. Choose bounds that keep it positive (low= "
                 "and high= of Gaussian)."
@@ -196,34 +196,34 @@ def check_property(
         if crossed.any():
             row = int(np.argmax(crossed))
             raise ValueError(
-                f"Property({term.name!r}): {entity_name(model, term.name, int(chosen[row]))} could get "
+                f"Property({term.name!r}): {entity_name(model, term.name, int(selected[row]))} could get "
                 f"{extreme[row]:g}, beyond its {other} of {opposite[row]:g}. Choose bounds that keep the "
                 "limits in order."
             )
     return least, most
 
 
-def _check_given(term: Property, model: Model, chosen: np.ndarray, values: np.ndarray) -> None:
+def _check_given(term: Property, model: Model, selected: np.ndarray, values: np.ndarray) -> None:
     """Raise if there is nothing to scale or to add to: a gain that was not given is the solver's own."""
     missing = np.isnan(values).any(axis=1)
     if term.name in _OF_LIMITS:  # where there are any: what a joint without limits draws has no effect
-        lower, upper = model.joint_limit_lower.numpy()[chosen], model.joint_limit_upper.numpy()[chosen]
+        lower, upper = model.joint_limit_lower.numpy()[selected], model.joint_limit_upper.numpy()[selected]
         missing &= (lower > -LIMIT_NONE) | (upper < LIMIT_NONE)
     if missing.any():
         raise ValueError(
-            f"Property({term.name!r}): {entity_name(model, term.name, int(chosen[np.argmax(missing)]))} has "
+            f"Property({term.name!r}): {entity_name(model, term.name, int(selected[np.argmax(missing)]))} has "
             "none of its own (NaN), so that the solver chooses, and there is nothing to "
             f"{term.operation.value} by {term.distribution}. Give it one before finalize() "
             f"(builder.{term.name}), or draw the value itself with operation=Operation.ABSOLUTE."
         )
 
 
-def check_inertia_factor(model: Model, chosen: np.ndarray, inertia: np.ndarray) -> None:
+def check_inertia_factor(model: Model, selected: np.ndarray, inertia: np.ndarray) -> None:
     """Check that the inertias of bodies have parameters.
 
     Args:
         model: Model of the bodies.
-        chosen: Bodies meant.
+        selected: Bodies meant.
         inertia: Their inertias, shape [body, 3, 3].
 
     Raises:
@@ -231,12 +231,12 @@ def check_inertia_factor(model: Model, chosen: np.ndarray, inertia: np.ndarray) 
     """
     tensors = inertia.reshape(-1, 3, 3).astype(np.float64)
     moments = 0.5 * np.trace(tensors, axis1=1, axis2=2)[:, None, None] * np.eye(3) - tensors
-    values = np.linalg.eigvalsh(moments) if len(chosen) else np.zeros((0, 3))
+    values = np.linalg.eigvalsh(moments) if len(selected) else np.zeros((0, 3))
     bad = ~(values[:, 0] > MOMENT_RATIO_MIN * values[:, 2])
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"InertiaFactor: {entity_name(model, 'body_mass', int(chosen[row]))} has the inertia "
+            f"InertiaFactor: {entity_name(model, 'body_mass', int(selected[row]))} has the inertia "
             f"{tensors[row].tolist()} kg·m², which belongs to mass in a plane or to no body at all, so it "
             "has no log-Cholesky parameters. Give it an inertia whose principal moments satisfy the triangle "
             "inequality strictly, draw a PseudoInertia, or leave it out with entities=."

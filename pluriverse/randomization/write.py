@@ -111,10 +111,10 @@ def write_property(
         if not same_for_entities:
             local = targets.local[target]
         for index in range(component.shape[0]):
-            place = local * component.shape[0]
+            counter = local * component.shape[0]
             if not same_for_components:
-                place += index
-            number = draw(sampler, index, identity, count, place, term, episode.seed)
+                counter += index
+            number = draw(sampler, index, identity, count, counter, term, episode.seed)
             word = entity * words + component[index]
             if operation == SCALE:
                 number = number * wp.float64(defaults[word])
@@ -124,12 +124,12 @@ def write_property(
 
 
 @wp.func
-def turned(turn: wp.vec3, before: wp.quat) -> wp.quat:
+def rotated(rotation_vector: wp.vec3, before: wp.quat) -> wp.quat:
     """Return an orientation after a rotation vector [rad], in the axes that it is given in."""
-    angle = wp.length(turn)
+    angle = wp.length(rotation_vector)
     after = before
     if angle > 0.0:
-        after = wp.normalize(wp.quat_from_axis_angle(turn / angle, angle) * before)
+        after = wp.normalize(wp.quat_from_axis_angle(rotation_vector / angle, angle) * before)
     return after
 
 
@@ -153,13 +153,15 @@ def write_rotation(
     identity = episode.identity[environment]
     for target in range(targets.start[world], targets.start[world + 1]):
         entity = targets.entity[target]
-        place = int(0)
+        counter = int(0)
         if not same_for_entities:
-            place = 3 * targets.local[target]
-        turn = wp.vec3()
+            counter = 3 * targets.local[target]
+        rotation_vector = wp.vec3()
         for axis in range(3):
-            turn[axis] = wp.float32(draw(sampler, axis, identity, count, place + axis, term, episode.seed))
-        rotation = turned(turn, wp.transform_get_rotation(defaults[entity]))
+            rotation_vector[axis] = wp.float32(
+                draw(sampler, axis, identity, count, counter + axis, term, episode.seed)
+            )
+        rotation = rotated(rotation_vector, wp.transform_get_rotation(defaults[entity]))
         value[entity] = wp.transform(wp.transform_get_translation(value[entity]), rotation)
 
 

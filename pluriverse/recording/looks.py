@@ -29,15 +29,15 @@ class LookWriter:
         """Write all appearances of the model."""
         rows = [
             {
-                "texture": self._texture(look.texture),
-                "texture_repeat": look.texture_repeat,
-                "texture_is_uniform": look.texture_is_uniform,
-                "alpha": look.alpha,
-                "specular": look.specular,
-                "shininess": look.shininess,
-                "emission": look.emission,
+                "texture": self._texture(appearance.texture),
+                "texture_repeat": appearance.texture_repeat,
+                "texture_is_uniform": appearance.texture_is_uniform,
+                "alpha": appearance.alpha,
+                "specular": appearance.specular,
+                "shininess": appearance.shininess,
+                "emission": appearance.emission,
             }
-            for look in self._model.appearances
+            for appearance in self._model.appearances
         ]
         self._container.add_json("appearances", rows)
 
@@ -112,8 +112,8 @@ class LookReader:
         """Return the indices into `meshes` of mesh indices of the recorded model, -1 for none."""
         if not len(self.mesh_indices):
             return np.full(indices.shape, -1, dtype=np.int32)
-        place = np.minimum(np.searchsorted(self.mesh_indices, indices), len(self.mesh_indices) - 1)
-        return np.where(self.mesh_indices[place] == indices, place, -1).astype(np.int32)
+        position = np.minimum(np.searchsorted(self.mesh_indices, indices), len(self.mesh_indices) - 1)
+        return np.where(self.mesh_indices[position] == indices, position, -1).astype(np.int32)
 
     def _mesh(self, name: str) -> Any:
         container, info = self._container, self._container.read_json(name)

@@ -235,11 +235,11 @@ class RecordedRun:
         """
         if worlds is None:
             return np.arange(len(self.environments))[:count_max]
-        chosen = np.atleast_1d(np.asarray(worlds))
-        if chosen.size == 0 or not np.issubdtype(chosen.dtype, np.integer):
+        selected = np.atleast_1d(np.asarray(worlds))
+        if selected.size == 0 or not np.issubdtype(selected.dtype, np.integer):
             raise ValueError(f"{what}: worlds are {worlds!r}, but must be indices of worlds, at least one.")
         places = []
-        for world in chosen.tolist():
+        for world in selected.tolist():
             found = np.flatnonzero(self.environments == world)
             if not len(found):
                 raise IndexError(

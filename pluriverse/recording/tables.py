@@ -72,9 +72,9 @@ def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def renumbered(indices: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
     """Return the positions of indices of a model among some of its entities; -1 stays."""
-    place = np.full(count + 1, -1, dtype=np.int32)
-    place[rows] = np.arange(len(rows))
-    return place[indices]
+    new_index = np.full(count + 1, -1, dtype=np.int32)
+    new_index[rows] = np.arange(len(rows))
+    return new_index[indices]
 
 
 def write_tables(container: ContainerWriter, model: Any, worlds: np.ndarray, rows: Rows) -> None:

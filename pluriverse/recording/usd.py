@@ -155,13 +155,13 @@ class _Writer:
             for body, (translate, orient) in ops.items():
                 if not visible[body]:
                     continue  # of a frozen world, or one that is not shown now
-                turn = pose[body, 3:]
+                rotation = pose[body, 3:]
                 # Of the two quaternions of a rotation, the one closer to the last: interpolation takes the
                 # short way.
-                turn = -turn if body in last and last[body] @ turn < 0.0 else turn
-                last[body] = turn
+                rotation = -rotation if body in last and last[body] @ rotation < 0.0 else rotation
+                last[body] = rotation
                 translate.Set(Gf.Vec3d(*pose[body, :3]), frame)
-                orient.Set(Gf.Quatf(turn[3], *turn[:3]), frame)
+                orient.Set(Gf.Quatf(rotation[3], *rotation[:3]), frame)
 
     def _write_shapes(self) -> None:
         """Write each appearance that a shape ever has, and when it has it."""
@@ -171,26 +171,26 @@ class _Writer:
         visual: VisualModel | None = None
         prims: dict[tuple[int, int, int], Any] = {}
         seen_at: dict[tuple[int, int, int], list[bool]] = {}
-        look: Any = None
-        seen: list[tuple[int, int, int]] = []
+        appearance: Any = None
+        visible: list[tuple[int, int, int]] = []
         shape_world = model.shape_world.numpy()
         for number, frame in enumerate(self._frames):
             now = self._recording.looks(frame)
-            if now is not look:
-                look = now
+            if now is not appearance:
+                appearance = now
                 self._recording.show_frame(frame)
                 if visual is None:
                     visual = VisualModel(model, geometry=self._geometry)
                 else:
                     visual.refresh()
-                seen = []
+                visible = []
                 for shape in visual.shapes_of(self._worlds.tolist()).tolist():
                     mesh = visual.mesh_of(shape)
                     own = int(shape_world[shape])
                     owners = self._worlds.tolist() if own < 0 else [own]
                     for world in owners:
                         key = (shape, id(mesh), world)
-                        seen.append(key)
+                        visible.append(key)
                         if key in prims:
                             continue
                         body = int(visual.shape_body[shape])
@@ -203,7 +203,7 @@ class _Writer:
                         prim.GetPrim().SetInstanceable(True)
                         prims[key] = prim
                         seen_at[key] = [False] * len(self._frames)
-            for key in seen:
+            for key in visible:
                 seen_at[key][number] = True
         for key, prim in prims.items():
             self._animate_visibility(prim, seen_at[key])

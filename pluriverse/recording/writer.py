@@ -58,7 +58,7 @@ class RecordingWriter(FrameClock):
         super().__init__(simulation, fps=fps, speed=1.0, what="record")
         model = simulation.model
         count = getattr(simulation, "environment_count", model.world_count)
-        self.environments = chosen_worlds(worlds, count, "record")
+        self.environments = selected_worlds(worlds, count, "record")
         """Worlds, or environments, that are recorded, shape [recorded world]."""
         self.path = Path(path)
         """The file."""
@@ -183,7 +183,7 @@ def _packed(fields: dict[str, Any]) -> np.ndarray:
     return result
 
 
-def chosen_worlds(worlds: Any, count: int, what: str) -> np.ndarray:
+def selected_worlds(worlds: Any, count: int, what: str) -> np.ndarray:
     """Return indices of worlds, all of `count` if None.
 
     Raises:
@@ -192,12 +192,12 @@ def chosen_worlds(worlds: Any, count: int, what: str) -> np.ndarray:
     """
     if worlds is None:
         return np.arange(count)
-    chosen = np.atleast_1d(np.asarray(worlds))
-    if chosen.size == 0 or not np.issubdtype(chosen.dtype, np.integer):
+    selected = np.atleast_1d(np.asarray(worlds))
+    if selected.size == 0 or not np.issubdtype(selected.dtype, np.integer):
         raise ValueError(f"{what}: worlds are {worlds!r}, but must be indices of worlds, at least one.")
-    bad = chosen[(chosen < 0) | (chosen >= count)]
+    bad = selected[(selected < 0) | (selected >= count)]
     if bad.size:
         raise IndexError(
             f"{what}: world {int(bad[0])} does not exist; the model has worlds 0 to {count - 1}."
         )
-    return np.unique(chosen.astype(np.int64))
+    return np.unique(selected.astype(np.int64))

@@ -81,7 +81,7 @@ class Film:
             setattr(looks if name in ("color", "appearance") else scene, f"shape_{name}", array)
         state = model.state()
 
-        def place(frame: int) -> State:
+        def state_of(frame: int) -> State:
             state.body_q.assign(self._body_q_of(frame))
             for name, values in self._looks_of(frame).items():
                 copies[name].assign(values)
@@ -89,13 +89,15 @@ class Film:
 
         worlds = self._worlds_of(0)
         layout: WorldLayout = renderer.layout(
-            place(0), worlds, spacing=given["spacing"], style=given["style"]
+            state_of(0), worlds, spacing=given["spacing"], style=given["style"]
         )
         fixed = None if isinstance(camera, str) else as_camera(camera, model, state, worlds[0])
         if camera is None:
             step = max(1, self.frame_count // CAMERA_FRAME_COUNT)
             shown = range(0, self.frame_count, step)
-            corners = np.concatenate([renderer.corners(place(f), self._worlds_of(f), layout) for f in shown])
+            corners = np.concatenate(
+                [renderer.corners(state_of(f), self._worlds_of(f), layout) for f in shown]
+            )
             fixed = fitting_camera(
                 corners,
                 aspect=given["size"][0] / given["size"][1],
@@ -104,7 +106,7 @@ class Film:
                 up_axis=model.up_axis,
             )
         for frame in range(self.frame_count):
-            now = place(frame)
+            now = state_of(frame)
             worlds = self._worlds_of(frame)
             yield renderer.render(
                 now,

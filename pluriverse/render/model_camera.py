@@ -107,12 +107,12 @@ def camera_of_label(model: Model, state: State, label: str, world: int) -> Camer
     if not found:
         known = ", ".join(names) or "none; add one with ModelBuilder.add_camera"
         raise KeyError(f"world {world} has no camera '{label}'; it has {known}.")
-    chosen = cameras.taken(np.array(found[:1]))
-    position, rotation = chosen.poses(state)
+    camera = cameras.taken(np.array(found[:1]))
+    position, rotation = camera.poses(state)
     back, up = rotation[0][:, 2], rotation[0][:, 1]
     return Camera(
         tuple(position[0].tolist()),
         tuple((position[0] - back).tolist()),
         tuple(up.tolist()),
-        float(chosen.fov[0]),
+        float(camera.fov[0]),
     )

@@ -172,11 +172,11 @@ class PictureRenderer:
             raise ValueError(
                 f"picture: samples is {samples!r}, but it must be a whole number from 1 to 4096."
             )
-        chosen = shown_worlds(self.model, worlds, "picture")
+        selected = shown_worlds(self.model, worlds, "picture")
         style = given["style"] or PictureStyle()
-        self.caster.update(state, chosen)
-        layout = self._layout(chosen, given["spacing"], style) if layout is None else layout
-        corners = self._corners(chosen, layout)
+        self.caster.update(state, selected)
+        layout = self._layout(selected, given["spacing"], style) if layout is None else layout
+        corners = self._corners(selected, layout)
         if camera is None:
             camera = fitting_camera(
                 corners,
@@ -191,7 +191,7 @@ class PictureRenderer:
                 "that sees all worlds."
             )
         light = self._light(style, camera, corners, layout)
-        view = self._view(camera, chosen, layout.offsets, width, height)
+        view = self._view(camera, selected, layout.offsets, width, height)
         image = wp.zeros((1, height, width), dtype=wp.uint32, device=self.model.device)
         self._launch(view, light, image, int(samples))
         pixels = image.numpy()[0].view(np.uint8).reshape(height, width, 4)
@@ -206,9 +206,9 @@ class PictureRenderer:
         style: PictureStyle | None = None,
     ) -> "WorldLayout":
         """Return where `render` places worlds in a state, to place them there in other states too."""
-        chosen = shown_worlds(self.model, worlds, "picture")
-        self.caster.update(state, chosen)
-        return self._layout(chosen, spacing, PictureStyle() if style is None else style)
+        selected = shown_worlds(self.model, worlds, "picture")
+        self.caster.update(state, selected)
+        return self._layout(selected, spacing, PictureStyle() if style is None else style)
 
     def corners(self, state: State, worlds: Sequence[int], layout: "WorldLayout") -> np.ndarray:
         """Return corners of boxes around the moving parts of worlds [m], for `fitting_camera`."""
@@ -239,17 +239,17 @@ class PictureRenderer:
         scene = self.caster.arrays.scene
         start, entry_shape = scene.entry_start.numpy(), scene.entry_shape.numpy()
         lower, upper = scene.entry_lower.numpy().reshape(-1, 3), scene.entry_upper.numpy().reshape(-1, 3)
-        seen = scene.shape_seen.numpy()[entry_shape] == 1
+        visible = scene.shape_seen.numpy()[entry_shape] == 1
         carried = self.model.shape_body.numpy()[entry_shape] >= 0
         boxes, everything = [], []
         shared = np.arange(start[-2], start[-1])
         for world in worlds:
             own = np.arange(start[world], start[world + 1])
-            own = own[seen[own]]
-            everyone = np.concatenate([own, shared[seen[shared]]])
+            own = own[visible[own]]
+            everyone = np.concatenate([own, shared[visible[shared]]])
             moving = own[carried[own]]
-            chosen = moving if len(moving) else everyone
-            boxes.append(_box(lower[chosen], upper[chosen]))
+            selected = moving if len(moving) else everyone
+            boxes.append(_box(lower[selected], upper[selected]))
             everything.append(_box(lower[everyone], upper[everyone]))
         return np.array(boxes), np.array(everything)
 
@@ -268,9 +268,9 @@ class PictureRenderer:
         level = _level_axes(self.model.up_axis)
         scene = self.caster.arrays.scene
         start, planes = scene.plane_start.numpy(), scene.plane_shape.numpy()
-        seen = scene.shape_seen.numpy()
+        visible = scene.shape_seen.numpy()
         groups = [*worlds, self.model.world_count]
-        if any(seen[planes[start[group] : start[group + 1]]].any() for group in groups):
+        if any(visible[planes[start[group] : start[group + 1]]].any() for group in groups):
             return True
         entry_start, entry_shape = scene.entry_start.numpy(), scene.entry_shape.numpy()
         lower, upper = scene.entry_lower.numpy().reshape(-1, 3), scene.entry_upper.numpy().reshape(-1, 3)
@@ -278,8 +278,8 @@ class PictureRenderer:
         shared = np.arange(entry_start[-2], entry_start[-1])
         for group in worlds:  # a robot of a world may stand on scenery that all worlds share
             entries = np.concatenate([np.arange(entry_start[group], entry_start[group + 1]), shared])
-            still = entries[fixed[entries] & (seen[entry_shape[entries]] == 1)]
-            moving = entries[~fixed[entries] & (seen[entry_shape[entries]] == 1)]
+            still = entries[fixed[entries] & (visible[entry_shape[entries]] == 1)]
+            moving = entries[~fixed[entries] & (visible[entry_shape[entries]] == 1)]
             if len(still) and len(moving):
                 wide = (upper[still] - lower[still])[:, level].min(axis=1).max()
                 if wide > 1.5 * (upper[moving].max(axis=0) - lower[moving].min(axis=0))[level].max():

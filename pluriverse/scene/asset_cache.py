@@ -34,8 +34,8 @@ class AssetFetchError(ValueError):
 
 def cache_folder() -> Path:
     """Return the folder of the cache."""
-    chosen = os.environ.get(CACHE_VARIABLE)
-    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "sap_warp" / "assets"
+    folder = os.environ.get(CACHE_VARIABLE)
+    return Path(folder).expanduser() if folder else Path.home() / ".cache" / "sap_warp" / "assets"
 
 
 def is_offline() -> bool:

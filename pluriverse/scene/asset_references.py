@@ -32,9 +32,9 @@ def check_references(kind: str, source: Path | str, roots: Sequence[Path], packa
     if kind == "usd":
         _check_usd(source, roots)
         return
-    for place in _urdf_places(source, packages) if kind == "urdf" else _mjcf_places(source):
-        _check_place(place, roots)
-        check_mesh(place, roots)
+    for path in _urdf_paths(source, packages) if kind == "urdf" else _mjcf_paths(source):
+        _check_path(path, roots)
+        check_mesh(path, roots)
 
 
 def check_mesh(path: Path, roots: Sequence[Path]) -> None:
@@ -43,20 +43,20 @@ def check_mesh(path: Path, roots: Sequence[Path]) -> None:
     Raises:
         FieldError: A file lies elsewhere.
     """
-    for place in _mesh_places(path):
-        _check_place(place, roots)
-        for texture in _mesh_places(place) if place.suffix.lower() == ".mtl" else ():
-            _check_place(texture, roots)
+    for referenced in _mesh_paths(path):
+        _check_path(referenced, roots)
+        for texture in _mesh_paths(referenced) if referenced.suffix.lower() == ".mtl" else ():
+            _check_path(texture, roots)
 
 
-def _check_place(place: Path, roots: Sequence[Path]) -> None:
+def _check_path(path: Path, roots: Sequence[Path]) -> None:
     try:
-        if place.exists() and not is_below(place, roots):
-            raise FieldError(outside_message(place.resolve(), roots))
+        if path.exists() and not is_below(path, roots):
+            raise FieldError(outside_message(path.resolve(), roots))
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, FieldError):
             raise
-        raise FieldError(f"the reference to '{place}' cannot be followed: {error}") from error
+        raise FieldError(f"the reference to '{path}' cannot be followed: {error}") from error
 
 
 # Where the text of a mesh names other files.
@@ -72,7 +72,7 @@ _GLB_JSON = b"JSON"
 _PLY_END = b"end_header"
 
 
-def _mesh_places(path: Path) -> Iterator[Path]:
+def _mesh_paths(path: Path) -> Iterator[Path]:
     """Yield the files that a mesh or a material refers to, by every way in which a name may be read."""
     suffix = path.suffix.lower()
     if not path.is_file():
@@ -139,7 +139,7 @@ def _read(source: Path | str) -> tuple[str, str, Path]:
     return source.lstrip("\ufeff \t\r\n"), "the text", Path.cwd()
 
 
-def _urdf_places(source: Path | str, packages: Sequence[Path]) -> Iterator[Path]:
+def _urdf_paths(source: Path | str, packages: Sequence[Path]) -> Iterator[Path]:
     """Yield the files that a URDF document refers to."""
     from pluriverse.importers.asset_files import AssetFiles
 
@@ -156,7 +156,7 @@ def _urdf_places(source: Path | str, packages: Sequence[Path]) -> Iterator[Path]
                 yield found
 
 
-def _mjcf_places(source: Path | str) -> Iterator[Path]:
+def _mjcf_paths(source: Path | str) -> Iterator[Path]:
     """Yield the places that the files of an MJCF document could have."""
     text, name, folder = _read(source)
     waiting = [(text, name)]
@@ -217,8 +217,8 @@ def _check_usd(source: Path | str, roots: Sequence[Path]) -> None:
                 raise FieldError(outside_message(path.resolve(), roots))
             layers, assets, _ = UsdUtils.ComputeAllDependencies(str(path))
             for name in [*(found.realPath for found in layers), *assets]:
-                place = Path(re.sub(r"\[.*\]$", "", str(name)))  # a file inside of a package (.usdz)
-                if name and place.exists() and not is_below(place, roots):
-                    raise FieldError(outside_message(place.resolve(), roots))
+                file = Path(re.sub(r"\[.*\]$", "", str(name)))  # a file inside of a package (.usdz)
+                if name and file.exists() and not is_below(file, roots):
+                    raise FieldError(outside_message(file.resolve(), roots))
     except (Tf.ErrorException, RuntimeError):
         return  # a broken layer, of which the importer tells more

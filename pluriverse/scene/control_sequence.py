@@ -163,16 +163,16 @@ class ControlSequence:
         starts, types = model.joint_q_start.numpy(), model.joint_type.numpy()
         frames, parents = model.joint_X_p.numpy(), model.joint_parent.numpy()
         joints = model.joint_world_start.numpy()
-        for place, world in enumerate(self.worlds):
-            first = self._coords.start + place * rows.shape[1]
+        for row, world in enumerate(self.worlds):
+            first = self._coords.start + row * rows.shape[1]
             begin, end = (0, model.joint_count) if model.world_count == 1 else joints[world : world + 2]
             for joint in range(begin, end):
                 if types[joint] not in (JointType.FREE, JointType.DISTANCE) or parents[joint] >= 0:
                     continue
-                turn = np.array([0.0, 0.0, 0.0, *frames[joint, 3:]])
-                step = poses.compose(poses.inverse(turn), np.array([*self._offsets[place], 0, 0, 0, 1.0]))
+                rotation = np.array([0.0, 0.0, 0.0, *frames[joint, 3:]])
+                step = poses.compose(poses.inverse(rotation), np.array([*self._offsets[row], 0, 0, 0, 1.0]))
                 coord = starts[joint] - first
-                rows[place, coord : coord + 3] += step[:3]
+                rows[row, coord : coord + 3] += step[:3]
 
 
 def _range_of(starts: Any, worlds: range, count: int) -> range:
@@ -227,11 +227,11 @@ def _times(values: Sequence[Any], count: int) -> tuple[np.ndarray, float]:
     """Return the times of samples, and the time from the first to the end of the last."""
     if len(values) != count:
         raise FieldError(f"{len(values)} times for {count} rows", "times")
-    times = np.array([_number(value, "times", place) for place, value in enumerate(values)])
+    times = np.array([_number(value, "times", index) for index, value in enumerate(values)])
     steps = np.diff(times)
     if not (steps > 0.0).all():
-        place = int(np.argmin(steps > 0.0)) + 1
-        raise FieldError(f"{shown(values[place])} is not later than the time before it", "times", place)
+        index = int(np.argmin(steps > 0.0)) + 1
+        raise FieldError(f"{shown(values[index])} is not later than the time before it", "times", index)
     # The last sample holds as long as the previous one.
     return times, float(times[-1] - times[0] + (steps[-1] if count > 1 else 1.0))
 
@@ -239,15 +239,15 @@ def _times(values: Sequence[Any], count: int) -> tuple[np.ndarray, float]:
 def _rows(document: SceneDocument, samples: Samples, name: str) -> np.ndarray:
     """Return rows of numbers, all of the same length."""
     width = len(samples.values[0])
-    for place, row in enumerate(samples.values):
+    for index, row in enumerate(samples.values):
         if len(row) != width:
             raise document.error(
-                (name, "values", place), f"this row has {len(row)} numbers, and the first has {width}"
+                (name, "values", index), f"this row has {len(row)} numbers, and the first has {width}"
             )
     try:
         rows = [
-            [_number(value, "values", place, column) for column, value in enumerate(row)]
-            for place, row in enumerate(samples.values)
+            [_number(value, "values", index, column) for column, value in enumerate(row)]
+            for index, row in enumerate(samples.values)
         ]
     except FieldError as error:
         raise document.error((name, *error.path), str(error)) from error
@@ -299,8 +299,8 @@ def load_sap_control_sequence(
     try:
         sequence = ControlSequence(recording, model, 0, offsets)
     except FieldError as error:
-        place = f"{recording.source_path}: {field_name(error.path)}"
-        raise SapSceneLoaderError(f"{place}: {error}") from error
+        location = f"{recording.source_path}: {field_name(error.path)}"
+        raise SapSceneLoaderError(f"{location}: {error}") from error
     sequence.apply_initial_state(model, state)
     sequence.apply(control, 0, 1.0)
     return sequence

@@ -57,9 +57,9 @@ class SceneDocument:
     def located(self, field: FieldPath, message: str) -> str:
         """Return `message` behind the file, the line and the path of the field."""
         line = self.line(field)
-        place = f"{self.path}:{line}" if line is not None else str(self.path)
+        location = f"{self.path}:{line}" if line is not None else str(self.path)
         name = field_name(field)
-        return _printable(f"{place}: {name}: {message}" if name else f"{place}: {message}")
+        return _printable(f"{location}: {name}: {message}" if name else f"{location}: {message}")
 
     def error(self, field: FieldPath, message: str) -> SapSceneLoaderError:
         """Return the error that says `message` about a field."""

@@ -80,8 +80,8 @@ def laid_out(
     with tempfile.TemporaryDirectory(prefix="pluriverse_model_") as name:
         layout = Path(name)
         _link_all(folder, layout)
-        for place, asset in enumerate(external):
-            with assembly.at("external_assets", place):
+        for index, asset in enumerate(external):
+            with assembly.at("external_assets", index):
                 path, more = asset.find(assembly)
                 roots += more
                 target = layout / asset.target

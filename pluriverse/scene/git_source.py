@@ -153,7 +153,7 @@ class GitSource(SceneMapping):
             head = (folder / ".git" / "HEAD").read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
             return None
-        complete = all((folder / wanted).is_dir() for wanted in self.folders())
+        complete = all((folder / folder_name).is_dir() for folder_name in self.folders())
         complete = complete and (folder / self.path).exists()
         return folder if head == self.rev and complete else None
 

@@ -307,24 +307,24 @@ def _check_only_joint(assembly: Assembly, joint: Joint, child: int) -> None:
 def add_articulation(assembly: Assembly, articulation: Articulation, number: int) -> None:
     """Group joints into one tree."""
     joints = []
-    for place, name in enumerate(articulation.joints):
+    for index, name in enumerate(articulation.joints):
         if name in assembly.joint_ids:
             joint = assembly.joint_ids[name]
             if joint is None:
                 raise FieldError(
                     f"joint {name!r} closes a loop, so it belongs to no articulation; leave it out",
                     "joints",
-                    place,
+                    index,
                 )
             joints.append(joint)
             continue
-        joints.append(find_joint(name, assembly.builder.joint_label, {}, "joints", place))
-    for place, joint in enumerate(joints):
+        joints.append(find_joint(name, assembly.builder.joint_label, {}, "joints", index))
+    for index, joint in enumerate(joints):
         if joint in assembly.articulated_joints:
             raise FieldError(
-                f"joint {articulation.joints[place]!r} is listed in an articulation already; list it once",
+                f"joint {articulation.joints[index]!r} is listed in an articulation already; list it once",
                 "joints",
-                place,
+                index,
             )
         assembly.articulated_joints.add(joint)
     assembly.builder.add_articulation(
@@ -362,8 +362,8 @@ def articulate_remaining_joints(assembly: Assembly) -> None:
 def fix_unjointed_bodies(assembly: Assembly) -> None:
     """Fix inline bodies without a joint in place, and warn of it."""
     builder = assembly.builder
-    held = set(np.asarray(builder.joint_child).tolist())
-    loose = {name: body for name, body in assembly.body_ids.items() if body not in held}
+    jointed = set(np.asarray(builder.joint_child).tolist())
+    loose = {name: body for name, body in assembly.body_ids.items() if body not in jointed}
     for body in loose.values():
         label = builder.body_label[body]
         joint = builder.add_joint_fixed(-1, body, parent_xform=builder.body_q[body], label=f"{label}_fixed")

@@ -29,39 +29,39 @@ def find_json_lines(text: str) -> tuple[dict[FieldPath, int], tuple[str, int, in
     """
     lines: dict[FieldPath, int] = {(): 1}
     repeated: tuple[str, int, int] | None = None
-    open_places: list[_Place] = []
+    open_containers: list[_Place] = []
     line, position = 1, 0
     for match in _TOKEN.finditer(text):
         line += text.count("\n", position, match.start())
         position = match.start()
         token = match.group()
-        place = open_places[-1] if open_places else None
+        container = open_containers[-1] if open_containers else None
         if token == ":":
             continue
         if token in "}]":
-            open_places.pop()
+            open_containers.pop()
             continue
         if token == ",":
-            assert place is not None
-            if isinstance(place.key, int):
-                place.key += 1
+            assert container is not None
+            if isinstance(container.key, int):
+                container.key += 1
             else:
-                place.expects_key = True
+                container.expects_key = True
             continue
-        if place is not None and place.expects_key:
-            place.key = str(json.loads(token, strict=False))
-            place.expects_key = False
-            if place.key in place.lines and repeated is None:
-                repeated = (place.key, line, place.lines[place.key])
-            place.lines[place.key] = line
-            lines[(*place.field, place.key)] = line
+        if container is not None and container.expects_key:
+            container.key = str(json.loads(token, strict=False))
+            container.expects_key = False
+            if container.key in container.lines and repeated is None:
+                repeated = (container.key, line, container.lines[container.key])
+            container.lines[container.key] = line
+            lines[(*container.field, container.key)] = line
             continue
         field: FieldPath = ()
-        if place is not None:
-            assert place.key is not None
-            field = (*place.field, place.key)
-            if place.is_list:
+        if container is not None:
+            assert container.key is not None
+            field = (*container.field, container.key)
+            if container.is_list:
                 lines[field] = line
         if token in "{[":
-            open_places.append(_Place(field, is_list=token == "["))
+            open_containers.append(_Place(field, is_list=token == "["))
     return lines, repeated

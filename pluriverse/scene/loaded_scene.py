@@ -155,10 +155,10 @@ class LoadedScene:
             return
         done = 0
         while done < count:
-            begin = simulation.step_count
+            start = simulation.step_count
             steady = count - done
             for sequence in self.control_sequences:
-                sequence.apply(simulation.control, begin, simulation.dt)
+                sequence.apply(simulation.control, start, simulation.dt)
                 steady = min(steady, self._steady_steps(sequence, simulation, steady))
             simulation.step(steady)
             done += steady
@@ -166,9 +166,9 @@ class LoadedScene:
     @staticmethod
     def _steady_steps(sequence: "ControlSequence", simulation: Any, limit: int) -> int:
         """Return the number of steps, 1 to `limit`, for which the sample of the next step holds."""
-        begin, dt, decimation = simulation.step_count, simulation.dt, simulation.decimation
-        sample = sequence.sample_at(begin * dt)
+        start, dt, decimation = simulation.step_count, simulation.dt, simulation.decimation
+        sample = sequence.sample_at(start * dt)
         steps = 1
-        while steps < limit and sequence.sample_at((begin + steps * decimation) * dt) == sample:
+        while steps < limit and sequence.sample_at((start + steps * decimation) * dt) == sample:
             steps += 1
         return steps

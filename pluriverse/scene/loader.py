@@ -102,11 +102,11 @@ class ReadScene:
             _check_part(worlds, total)
             spans = _spans(counts, worlds)
             first_world = worlds.start
-            counts = [end - begin for begin, end in spans]
+            counts = [end - start for start, end in spans]
             offsets = offsets[worlds.start : worlds.stop]
             gravities = [
-                rows if rows is None else rows[begin:end]
-                for rows, (begin, end) in zip(gravities, spans, strict=True)
+                rows if rows is None else rows[start:end]
+                for rows, (start, end) in zip(gravities, spans, strict=True)
             ]
             if isinstance(settings.max_rigid_contact, tuple):
                 capacity = settings.max_rigid_contact[worlds.start : worlds.stop]
@@ -207,11 +207,11 @@ def read_scene(
     scene = validate_scene(document, strict=strict, features=features)
     files = LocalFiles(document.path.parent, asset_roots)
     plans = list(plan_kinds(document, scene, files, strict=strict, features=features))
-    wanted = num_worlds or scene.simulation.num_worlds or scene.replicate.num_worlds
+    requested = num_worlds or scene.simulation.num_worlds or scene.replicate.num_worlds
     counts = [plan.count for plan in plans]
-    if wanted is not None:
+    if requested is not None:
         try:
-            counts = allocate_worlds(wanted, counts)
+            counts = allocate_worlds(requested, counts)
         except ValueError as error:
             raise document.error(("worlds",), str(error)) from error
     kinds = [_assemble(plan, features) for plan in plans]

@@ -21,8 +21,8 @@ class LocalFiles:
     """
 
     def __init__(self, folder: Path, further_roots: Iterable[str | Path] = ()):
-        chosen = [folder, Path.cwd(), *(Path(root).expanduser() for root in further_roots)]
-        self.roots: list[Path] = list(dict.fromkeys(root.resolve() for root in chosen))
+        folders = [folder, Path.cwd(), *(Path(root).expanduser() for root in further_roots)]
+        self.roots: list[Path] = list(dict.fromkeys(root.resolve() for root in folders))
         """The folders that files may lie in, symbolic links followed, in the order of the search."""
 
     def inside(self, folder: Path) -> "LocalFiles":

@@ -96,8 +96,8 @@ def tag_of(key: str, default: str | None = None) -> Discriminator:
     """Choose among models by the value of `key`, which is marked."""
 
     def tag(value: Any) -> Any:
-        chosen = value.get(key, default) if isinstance(value, dict) else getattr(value, key, default)
-        return TAG_MARK + chosen if isinstance(chosen, str) else None
+        tag_value = value.get(key, default) if isinstance(value, dict) else getattr(value, key, default)
+        return TAG_MARK + tag_value if isinstance(tag_value, str) else None
 
     return Discriminator(tag)
 

@@ -91,9 +91,9 @@ def _first_mesh(assembly: Assembly, path: Path) -> tuple[Path, np.ndarray]:
             element = link.find(f"{kind}/geometry/mesh")
             if element is None:
                 continue
-            found, places = AssetFiles(path, None).find(element.get("filename", ""))
+            found, paths = AssetFiles(path, None).find(element.get("filename", ""))
             if found is None:
-                looked = ", ".join(f"'{place}'" for place in places[:3])
+                looked = ", ".join(f"'{candidate}'" for candidate in paths[:3])
                 raise FieldError(
                     f"the mesh of link '{link.get('name')}' of '{path}' is missing (at {looked})"
                 )

@@ -218,7 +218,7 @@ class SetArray(Selection, Operation):
                 raise FieldError(
                     f"{len(self.values)} values for {len(indices)} selected entries of {self.array}", "values"
                 )
-            values = [check(value, "values", place) for place, value in enumerate(self.values)]
+            values = [check(value, "values", index) for index, value in enumerate(self.values)]
         else:
             values = [check(self.value, "value")] * len(indices)
         for index, value in zip(indices, values, strict=True):

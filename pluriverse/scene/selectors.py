@@ -90,14 +90,14 @@ class Selection(SceneMapping):
         return selected
 
 
-def _range_indices(chosen: str | tuple[int, int | None], length: int) -> list[int]:
+def _range_indices(range_text: str | tuple[int, int | None], length: int) -> list[int]:
     """Return the indices of a range; bounds beyond the array are moved to its ends."""
     entries = list(range(length))
-    if isinstance(chosen, tuple):
-        return entries[slice(*chosen)]
-    if chosen == "all":
+    if isinstance(range_text, tuple):
+        return entries[slice(*range_text)]
+    if range_text == "all":
         return entries
-    word, number = chosen.split(":")
+    word, number = range_text.split(":")
     count = int(number)
     if word == "from":
         return entries[count:]
@@ -182,15 +182,15 @@ def find_joint(reference: str | int, labels: Sequence[str], ids: dict[str, int],
     raise FieldError(f"there is no joint {reference!r}; {_known([*ids, *labels], reference)}", *path)
 
 
-def _known(labels: Sequence[str], wanted: str) -> str:
-    return suggestion(wanted, labels) if labels else "this world has no joints"
+def _known(labels: Sequence[str], name: str) -> str:
+    return suggestion(name, labels) if labels else "this world has no joints"
 
 
-def suggestion(wanted: str, names: Iterable[str]) -> str:
+def suggestion(name: str, names: Iterable[str]) -> str:
     """Return a hint on the existing names, only the closest ones if there are any."""
     unique = list(dict.fromkeys(names))
     tails = {label.rsplit("/", 1)[-1]: label for label in unique}
-    near = [tails[tail] for tail in get_close_matches(wanted.rsplit("/", 1)[-1], list(tails), n=3)]
+    near = [tails[tail] for tail in get_close_matches(name.rsplit("/", 1)[-1], list(tails), n=3)]
     if near:
         return f"did you mean {' or '.join(near)}?"
     rest = f" and {len(unique) - 12} more" if len(unique) > 12 else ""

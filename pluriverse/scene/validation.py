@@ -110,14 +110,14 @@ def _walk(data: Any, location: tuple[str | int, ...], *, is_missing: bool) -> tu
     field: FieldPath = ()
     parent: Any = None
     value: Any = data
-    for place, key in enumerate(location):
+    for depth, key in enumerate(location):
         is_key = isinstance(value, dict) and isinstance(key, str) and key in value
         if isinstance(key, str) and key.startswith(TAG_MARK) and not is_key:
             continue
         is_index = isinstance(value, list) and isinstance(key, int) and key < len(value)
         if is_key or is_index:
             parent, value = value, value[key]
-        elif is_missing and place == len(location) - 1:
+        elif is_missing and depth == len(location) - 1:
             parent, value = value, None
         else:
             continue
@@ -176,5 +176,5 @@ def _tag_message(context: dict[str, Any], value: Any, field: FieldPath) -> str:
         return f"the required key '{key}' is missing or not a text{kinds}"
     tags = [tag.strip(" '").removeprefix(TAG_MARK) for tag in context["expected_tags"].split(",")]
     shapes = [tag.removeprefix("add_shape ") for tag in tags if tag.startswith("add_shape ")]
-    wanted = str(value.get("type"))
-    return f"there is no type {wanted!r}; {suggestion(wanted, shapes or tags)}"
+    given = str(value.get("type"))
+    return f"there is no type {given!r}; {suggestion(given, shapes or tags)}"

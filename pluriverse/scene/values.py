@@ -153,15 +153,15 @@ def _parse_rotation(value: Any, *path: str | int) -> Quaternion:
         return IDENTITY_ROTATION
     if isinstance(value, dict):
         _only_keys(value, ("axis_angle",), *path)
-        turn = value["axis_angle"]
-        if not isinstance(turn, dict):
-            raise FieldError(f"{shown(turn)} is not a mapping with axis and angle", *path, "axis_angle")
-        _only_keys(turn, ("axis", "angle"), *path, "axis_angle")
+        axis_angle = value["axis_angle"]
+        if not isinstance(axis_angle, dict):
+            raise FieldError(f"{shown(axis_angle)} is not a mapping with axis and angle", *path, "axis_angle")
+        _only_keys(axis_angle, ("axis", "angle"), *path, "axis_angle")
         for key in ("axis", "angle"):
-            if key not in turn:
+            if key not in axis_angle:
                 raise FieldError(f"the required key '{key}' is missing", *path, "axis_angle")
-        x, y, z = _parse_direction(turn["axis"], *path, "axis_angle", "axis")
-        half = 0.5 * parse_number(turn["angle"], *path, "axis_angle", "angle")
+        x, y, z = _parse_direction(axis_angle["axis"], *path, "axis_angle", "axis")
+        half = 0.5 * parse_number(axis_angle["angle"], *path, "axis_angle", "angle")
         sine = math.sin(half)
         return (x * sine, y * sine, z * sine, math.cos(half))
     if not isinstance(value, list | tuple):

@@ -85,13 +85,13 @@ def build_variant_scene(
     """
     from pluriverse.variants import EntityCfg, PreparedWorlds, SceneCfg, make_scene
 
-    held: dict[str, EntityCfg] = {}
+    all_entities: dict[str, EntityCfg] = {}
     if content.body_count + content.shape_count:
-        held[""] = EntityCfg(spec_fn=content)
+        all_entities[""] = EntityCfg(spec_fn=content)
     return make_scene(
         SceneCfg(
             num_envs=world_count,
-            entities=held | dict(entities),
+            entities=all_entities | dict(entities),
             ground_height=None,
             gravity=gravity,
             reassignable=settings.reassignable,

@@ -498,9 +498,9 @@ class ArticulationView(View):
         joints = self.layout(Entity.JOINT).index[: len(names)]
         counts = start[joints + 1] - start[joints]
         return [
-            name if count == 1 else f"{name}:{place}"
+            name if count == 1 else f"{name}:{index}"
             for name, count in zip(names, counts.tolist(), strict=True)
-            for place in range(count)
+            for index in range(count)
         ]
 
 

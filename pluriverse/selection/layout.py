@@ -106,8 +106,8 @@ def owned_by(rows: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Return the numbers of consecutive ranges, one after the other."""
     total = int(count.sum())
-    begin = np.cumsum(count) - count
-    return np.repeat(first - begin, count) + np.arange(total)
+    start = np.cumsum(count) - count
+    return np.repeat(first - start, count) + np.arange(total)
 
 
 def _regular_strides(index: np.ndarray) -> tuple[int, ...] | None:

@@ -84,13 +84,13 @@ def _shown(pattern: Pattern) -> str:
     return repr(pattern.pattern if isinstance(pattern, re.Pattern) else pattern)
 
 
-def _known(labels: list[str], wanted: Pattern) -> str:
+def _known(labels: list[str], pattern: Pattern) -> str:
     """Return a remark on which labels there are, only the nearest ones if any is near."""
     if not labels:
         return "there are none."
-    if isinstance(wanted, str):
+    if isinstance(pattern, str):
         names = {leaf(label): label for label in labels}
-        near = [names[name] for name in get_close_matches(leaf(wanted), list(names), n=3)]
+        near = [names[name] for name in get_close_matches(leaf(pattern), list(names), n=3)]
         if near:
             return f"did you mean {' or '.join(near)}?"
     rest = f" and {len(labels) - _SUGGESTION_COUNT} more" if len(labels) > _SUGGESTION_COUNT else ""

@@ -23,15 +23,15 @@ def _kernels(word: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=f"pluriverse.selection.transfer.{word.__name__}")
     def gather_entry(
         index: wp.array[int],  # [entry] place in the source
-        place: wp.array[int],  # [entry] place among the values; empty: in order
+        value_index: wp.array[int],  # [entry] place among the values; empty: in order
         source: wp.array2d[word],  # [entity, word]
         values: wp.array2d[word],  # [place, word]
     ):
         """Copy one entry out of an array."""
         entry = wp.tid()
         target = entry
-        if place.shape[0] > 0:
-            target = place[entry]
+        if value_index.shape[0] > 0:
+            target = value_index[entry]
         origin = index[entry]
         for k in range(source.shape[1]):
             values[target, k] = source[origin, k]
@@ -39,7 +39,7 @@ def _kernels(word: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=f"pluriverse.selection.transfer.{word.__name__}")
     def scatter_entry(
         index: wp.array[int],  # [entry] place in the target
-        place: wp.array[int],  # [entry] place among the values; empty: in order
+        value_index: wp.array[int],  # [entry] place among the values; empty: in order
         entry_row: wp.array[int],  # [entry] row of the view
         selected: wp.array[bool],  # [row]; empty: all
         values: wp.array2d[word],  # [place, word]
@@ -51,8 +51,8 @@ def _kernels(word: Any) -> SimpleNamespace:
             if not selected[entry_row[entry]]:
                 return
         origin = entry
-        if place.shape[0] > 0:
-            origin = place[entry]
+        if value_index.shape[0] > 0:
+            origin = value_index[entry]
         goal = index[entry]
         for k in range(values.shape[1]):
             target[goal, k] = values[origin, k]
@@ -71,7 +71,9 @@ def _as_words(array: wp.array, row_count: int, word: Any) -> wp.array:
     return same_memory(array, word, (row_count, word_count))
 
 
-def gather(index: wp.array, place: wp.array, source: wp.array, values: wp.array, place_count: int) -> None:
+def gather(
+    index: wp.array, value_index: wp.array, source: wp.array, values: wp.array, value_count: int
+) -> None:
     """Copy the entries at `index` of `source` to `values`, in order or to given positions."""
     if index.size == 0:
         return
@@ -79,19 +81,19 @@ def gather(index: wp.array, place: wp.array, source: wp.array, values: wp.array,
     launch_kernel(
         _kernels(word).gather_entry,
         dim=index.size,
-        inputs=[index, place, _as_words(source, source.shape[0], word)],
-        outputs=[_as_words(values, place_count, word)],
+        inputs=[index, value_index, _as_words(source, source.shape[0], word)],
+        outputs=[_as_words(values, value_count, word)],
         device=source.device,
     )
 
 
 def scatter(
     index: wp.array,
-    place: wp.array,
+    value_index: wp.array,
     entry_row: wp.array,
     selected: wp.array,
     values: wp.array,
-    place_count: int,
+    value_count: int,
     target: wp.array,
 ) -> None:
     """Copy `values` to the entries at `index` of `target`, where the row is selected."""
@@ -101,7 +103,7 @@ def scatter(
     launch_kernel(
         _kernels(word).scatter_entry,
         dim=index.size,
-        inputs=[index, place, entry_row, selected, _as_words(values, place_count, word)],
+        inputs=[index, value_index, entry_row, selected, _as_words(values, value_count, word)],
         outputs=[_as_words(target, target.shape[0], word)],
         device=target.device,
     )

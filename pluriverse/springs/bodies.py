@@ -81,7 +81,7 @@ def pull_body(
     pose = body_q[body]
     frame = pose * table.offset[index]
     target = table.target[index]
-    turn = wp.transform_get_rotation(target)
+    target_rotation = wp.transform_get_rotation(target)
     com = wp.transform_point(pose, body_com[body])
     arm = wp.transform_get_translation(frame) - com
     velocity = body_qd[body]
@@ -97,7 +97,7 @@ def pull_body(
     for axis in range(6):
         direction = wp.vec3()
         direction[axis % 3] = 1.0
-        direction = wp.quat_rotate(turn, direction)
+        direction = wp.quat_rotate(target_rotation, direction)
         lever = wp.cross(arm, direction)
         for i in range(count):
             value = wp.float64(0.0)
@@ -112,11 +112,13 @@ def pull_body(
                 value -= factor[index, i, k] * rows[index, axis, k]
             rows[index, axis, i] = value / factor[index, i, i]
 
-    point_velocity = wp.quat_rotate_inv(turn, wp.spatial_top(velocity) + wp.cross(omega, arm))
-    turn_velocity = wp.quat_rotate_inv(turn, omega)
-    way = wp.quat_rotate_inv(turn, wp.transform_get_translation(target) - wp.transform_get_translation(frame))
-    rotation = turn * wp.quat_inverse(wp.transform_get_rotation(frame))
-    angle = wp.quat_rotate_inv(turn, rotation_vector(rotation))
+    point_velocity = wp.quat_rotate_inv(target_rotation, wp.spatial_top(velocity) + wp.cross(omega, arm))
+    angular_velocity = wp.quat_rotate_inv(target_rotation, omega)
+    way = wp.quat_rotate_inv(
+        target_rotation, wp.transform_get_translation(target) - wp.transform_get_translation(frame)
+    )
+    rotation = target_rotation * wp.quat_inverse(wp.transform_get_rotation(frame))
+    angle = wp.quat_rotate_inv(target_rotation, rotation_vector(rotation))
     k_spring = wp.float64(table.stiffness[index])
     gain = wp.float64(table.damping[index]) + h * k_spring
     for i in range(6):
@@ -138,7 +140,9 @@ def pull_body(
             if i < 3:
                 pull = k_spring * wp.float64(way[i]) - gain * (speed + wp.float64(point_velocity[i]))
             else:
-                pull = k_spring * wp.float64(angle[i - 3]) - gain * (speed + wp.float64(turn_velocity[i - 3]))
+                pull = k_spring * wp.float64(angle[i - 3]) - gain * (
+                    speed + wp.float64(angular_velocity[i - 3])
+                )
         compliance[index, i, 6] = pull
 
     solve_rows(compliance, index, 6)
@@ -147,8 +151,8 @@ def pull_body(
     for k in range(3):
         force[k] = wp.float32(compliance[index, k, 6])
         torque[k] = wp.float32(compliance[index, 3 + k, 6])
-    force = wp.quat_rotate(turn, force)
-    torque = wp.quat_rotate(turn, torque) + wp.cross(arm, force)
+    force = wp.quat_rotate(target_rotation, force)
+    torque = wp.quat_rotate(target_rotation, torque) + wp.cross(arm, force)
     wp.atomic_add(body_f, body, wp.spatial_vector(force, torque))
 
 

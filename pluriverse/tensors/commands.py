@@ -30,9 +30,9 @@ class CommandArrays:
 
 
 @wp.func
-def agreed(command: float, seen: float, value: float) -> float:
+def agreed(command: float, before: float, value: float) -> float:
     """Return the command if it is new, else the value in the control."""
-    if command == seen:
+    if command == before:
         return value
     return command
 
@@ -43,7 +43,7 @@ def apply_commands(
     mask: wp.array[bool],  # [world] which of them; empty: all
     table: RobotTable,
     commands: CommandArrays,  # in and out
-    seen: CommandArrays,  # in and out: the commands when this was last called
+    before: CommandArrays,  # in and out: the commands when this was last called
     # model
     target_mode: wp.array[int],  # [dof]
     effort_limit: wp.array[float],  # [dof]
@@ -64,25 +64,29 @@ def apply_commands(
         first = table.dof_start[row]
         for entry in range(first, table.dof_start[row + 1]):
             dof = table.dof[entry]
-            place = entry - first
-            value = agreed(commands.position[row, place], seen.position[row, place], joint_target_pos[dof])
+            column = entry - first
+            value = agreed(
+                commands.position[row, column], before.position[row, column], joint_target_pos[dof]
+            )
             joint_target_pos[dof] = value
-            commands.position[row, place] = value
-            seen.position[row, place] = value
-            value = agreed(commands.velocity[row, place], seen.velocity[row, place], joint_target_vel[dof])
+            commands.position[row, column] = value
+            before.position[row, column] = value
+            value = agreed(
+                commands.velocity[row, column], before.velocity[row, column], joint_target_vel[dof]
+            )
             joint_target_vel[dof] = value
-            commands.velocity[row, place] = value
-            seen.velocity[row, place] = value
+            commands.velocity[row, column] = value
+            before.velocity[row, column] = value
             if target_mode[dof] == JointTargetMode.NONE:
-                value = agreed(commands.effort[row, place], seen.effort[row, place], joint_f[dof])
+                value = agreed(commands.effort[row, column], before.effort[row, column], joint_f[dof])
                 if wp.abs(value) > effort_limit[dof]:
                     value = wp.sign(value) * effort_limit[dof]
                 joint_f[dof] = value
             else:
-                value = agreed(commands.effort[row, place], seen.effort[row, place], joint_act[dof])
+                value = agreed(commands.effort[row, column], before.effort[row, column], joint_act[dof])
                 joint_act[dof] = value
-            commands.effort[row, place] = value
-            seen.effort[row, place] = value
+            commands.effort[row, column] = value
+            before.effort[row, column] = value
 
 
 def launch_commands(
@@ -91,7 +95,7 @@ def launch_commands(
     mask: wp.array[bool],
     table: Any,
     commands: Any,
-    seen: Any,
+    before: Any,
     control: Control,
 ) -> None:
     """Synchronize commands and the control."""
@@ -103,7 +107,7 @@ def launch_commands(
             mask,
             table,
             commands,
-            seen,
+            before,
             model.joint_target_mode,
             model.joint_effort_limit,
         ],

@@ -61,8 +61,8 @@ def add_contact_forces(
                 continue
             row = table.body_row[body]
             if row >= 0:
-                place = table.body_index[body]
-                forces[row, place] = forces[row, place] + push
+                column = table.body_index[body]
+                forces[row, column] = forces[row, column] + push
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -79,17 +79,17 @@ def count_times(
     if world < 0:
         return
     for row in range(table.world_row[world], table.world_row[world + 1]):
-        for place in range(table.body_start[row + 1] - table.body_start[row]):
-            if wp.length(forces[row, place]) > threshold:
-                if times.air[row, place] > 0.0:
-                    times.last_air[row, place] = times.air[row, place]
-                    times.air[row, place] = 0.0
-                times.contact[row, place] = times.contact[row, place] + dt
+        for column in range(table.body_start[row + 1] - table.body_start[row]):
+            if wp.length(forces[row, column]) > threshold:
+                if times.air[row, column] > 0.0:
+                    times.last_air[row, column] = times.air[row, column]
+                    times.air[row, column] = 0.0
+                times.contact[row, column] = times.contact[row, column] + dt
             else:
-                if times.contact[row, place] > 0.0:
-                    times.last_contact[row, place] = times.contact[row, place]
-                    times.contact[row, place] = 0.0
-                times.air[row, place] = times.air[row, place] + dt
+                if times.contact[row, column] > 0.0:
+                    times.last_contact[row, column] = times.contact[row, column]
+                    times.contact[row, column] = 0.0
+                times.air[row, column] = times.air[row, column] + dt
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -110,15 +110,15 @@ def clear_robots(
         if not mask[world]:
             return
     for row in range(table.world_row[world], table.world_row[world + 1]):
-        for place in range(table.dof_start[row + 1] - table.dof_start[row]):
-            joint_torques[row, place] = 0.0
-        for place in range(table.body_start[row + 1] - table.body_start[row]):
-            forces[row, place] = wp.vec3()
+        for column in range(table.dof_start[row + 1] - table.dof_start[row]):
+            joint_torques[row, column] = 0.0
+        for column in range(table.body_start[row + 1] - table.body_start[row]):
+            forces[row, column] = wp.vec3()
             if with_times != 0:
-                times.contact[row, place] = 0.0
-                times.air[row, place] = 0.0
-                times.last_contact[row, place] = 0.0
-                times.last_air[row, place] = 0.0
+                times.contact[row, column] = 0.0
+                times.air[row, column] = 0.0
+                times.last_contact[row, column] = 0.0
+                times.last_air[row, column] = 0.0
 
 
 def launch_add_forces(

@@ -49,8 +49,8 @@ def height_over_planes(
 ) -> float:
     """Return the height of a point over the endless planes of a group [m], or `least` if that is less."""
     height = least
-    for place in range(planes.start[group], planes.start[group + 1]):
-        shape = planes.shape[place]
+    for entry in range(planes.start[group], planes.start[group + 1]):
+        shape = planes.shape[entry]
         if (scene.shape_flags[shape] & ShapeFlags.COLLIDE_SHAPES) != 0 and scene.shape_enabled[shape]:
             pose = scene.shape_transform[shape]
             if scene.shape_body[shape] >= 0:
@@ -103,10 +103,10 @@ def measure_over_planes(
         point = robots.base_positions[row]
         height = height_over_planes(scene, planes, world, body_q, point, GROUND_REACH)
         base_heights[row] = height_over_planes(scene, planes, shared, body_q, point, height)
-        for place in range(table.foot_start[row + 1] - table.foot_start[row]):
-            point = robots.foot_positions[row, place]
+        for foot in range(table.foot_start[row + 1] - table.foot_start[row]):
+            point = robots.foot_positions[row, foot]
             height = height_over_planes(scene, planes, world, body_q, point, GROUND_REACH)
-            foot_heights[row, place] = height_over_planes(scene, planes, shared, body_q, point, height)
+            foot_heights[row, foot] = height_over_planes(scene, planes, shared, body_q, point, height)
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.tensors.ground_rays")
@@ -133,10 +133,10 @@ def measure_over_shapes(
         rise = wp.where(table.base_body[row] >= 0, 0.0, RISE)
         point = robots.base_positions[row]
         base_heights[row] = height_over_shapes(scene, body_root, world, point, rise, base_heights[row])
-        for place in range(table.foot_start[row + 1] - table.foot_start[row]):
-            point = robots.foot_positions[row, place]
-            least = foot_heights[row, place]
-            foot_heights[row, place] = height_over_shapes(scene, body_root, world, point, RISE, least)
+        for foot in range(table.foot_start[row + 1] - table.foot_start[row]):
+            point = robots.foot_positions[row, foot]
+            least = foot_heights[row, foot]
+            foot_heights[row, foot] = height_over_shapes(scene, body_root, world, point, RISE, least)
 
 
 class Ground:

@@ -144,13 +144,13 @@ def read_robots(
             pose = body_q[base]
             linear = origin_velocity(pose, body_qd[base], body_com[base])
             angular = wp.spatial_bottom(body_qd[base])
-        turn = wp.transform_get_rotation(pose)
+        rotation = wp.transform_get_rotation(pose)
         out.base_positions[row] = wp.transform_get_translation(pose)
-        out.base_quaternions[row] = turn
-        out.base_linear_velocities[row] = wp.quat_rotate_inv(turn, linear)
-        out.base_angular_velocities[row] = wp.quat_rotate_inv(turn, angular)
+        out.base_quaternions[row] = rotation
+        out.base_linear_velocities[row] = wp.quat_rotate_inv(rotation, linear)
+        out.base_angular_velocities[row] = wp.quat_rotate_inv(rotation, angular)
         # Without gravity there is no direction, and normalize gives zero.
-        out.projected_gravity[row] = wp.quat_rotate_inv(turn, wp.normalize(gravity[world]))
+        out.projected_gravity[row] = wp.quat_rotate_inv(rotation, wp.normalize(gravity[world]))
 
         first = table.body_start[row]
         for entry in range(first, table.body_start[row + 1]):
@@ -166,9 +166,9 @@ def read_robots(
         for entry in range(first, table.foot_start[row + 1]):
             body = table.foot_body[entry]
             point = wp.transform_get_translation(body_q[body])
-            for place in range(table.foot_shape_start[entry], table.foot_shape_start[entry + 1]):
-                candidate = lowest_point(shapes, table.foot_shape[place], body_q[body])
-                if place == table.foot_shape_start[entry] or candidate[2] < point[2]:
+            for foot_entry in range(table.foot_shape_start[entry], table.foot_shape_start[entry + 1]):
+                candidate = lowest_point(shapes, table.foot_shape[foot_entry], body_q[body])
+                if foot_entry == table.foot_shape_start[entry] or candidate[2] < point[2]:
                     point = candidate
             com = wp.transform_point(body_q[body], body_com[body])
             out.foot_positions[row, entry - first] = point

@@ -116,7 +116,7 @@ class RobotLayout:
         """World of each robot, ascending, shape [env]."""
         self.labels = view.articulation_labels
         """Label of each robot."""
-        self._dof_joint, self._dof_coord, self._dof_axis = _dof_places(model)
+        self._dof_joint, self._dof_coord, self._dof_axis = _dof_coordinates(model)
         dofs = _owned(view, Entity.JOINT_DOF)
         self.dofs = dofs.keep(self._dof_coord[dofs.values] >= 0)
         """Degrees of freedom of each robot, without those of its floating base."""
@@ -157,10 +157,10 @@ class RobotLayout:
         joint = self._dof_joint[self.dofs.longest()]
         names = [leaf(self.model.joint_label[each]) for each in joint]
         return [
-            f"{name}:{int(np.count_nonzero(joint[:place] == joint[place]))}"
-            if np.count_nonzero(joint == joint[place]) > 1
+            f"{name}:{int(np.count_nonzero(joint[:entry] == joint[entry]))}"
+            if np.count_nonzero(joint == joint[entry]) > 1
             else name
-            for place, name in enumerate(names)
+            for entry, name in enumerate(names)
         ]
 
     def body_names(self) -> list[str]:
@@ -221,16 +221,16 @@ def _match(labels: list[str], owned: np.ndarray, patterns: Patterns, option: str
     return result
 
 
-def _dof_places(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _dof_coordinates(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return joint, coordinate and axis of each degree of freedom; the coordinate is -1 for floating ones."""
     types = model.joint_type.numpy()
     q_start, qd_start = model.joint_q_start.numpy(), model.joint_qd_start.numpy()
     joint = np.repeat(np.arange(model.joint_count), np.diff(qd_start))
-    place = np.arange(len(joint)) - qd_start[joint]
+    axis = np.arange(len(joint)) - qd_start[joint]
     is_ball = types[joint] == JointType.BALL
-    coord = np.where(is_ball, q_start[joint], q_start[joint] + place)
+    coord = np.where(is_ball, q_start[joint], q_start[joint] + axis)
     coord[np.isin(types[joint], FLOATING_JOINTS)] = -1
-    return joint, coord, np.where(is_ball, place, int(SCALAR))
+    return joint, coord, np.where(is_ball, axis, int(SCALAR))
 
 
 def _collision_shapes(model: Model) -> Ragged:
@@ -269,5 +269,5 @@ def _last_bodies(model: Model, has_shapes: np.ndarray) -> np.ndarray:
 
 def _ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Return the numbers of consecutive ranges, one after the other."""
-    begin = np.cumsum(count) - count
-    return np.repeat(first - begin, count) + np.arange(int(count.sum()))
+    start = np.cumsum(count) - count
+    return np.repeat(first - start, count) + np.arange(int(count.sum()))

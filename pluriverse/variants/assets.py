@@ -112,7 +112,7 @@ def _add_mesh(builder: Any, path: Path) -> None:
     hull = builder.default_shape_cfg.copy()
     hull.is_visible = False
     builder.add_shape_convex_hull(body, mesh=mesh, cfg=hull, label=f"{path.stem}/hull")
-    seen = builder.default_shape_cfg.copy()
-    seen.has_shape_collision = seen.has_particle_collision = False
-    seen.density = 0.0
-    builder.add_shape_mesh(body, mesh=mesh, cfg=seen, label=f"{path.stem}/mesh")
+    visual = builder.default_shape_cfg.copy()
+    visual.has_shape_collision = visual.has_particle_collision = False
+    visual.density = 0.0
+    builder.add_shape_mesh(body, mesh=mesh, cfg=visual, label=f"{path.stem}/mesh")

@@ -43,25 +43,25 @@ def assign_variants(
             f"entity '{entity}': assignment is a {type(assignment).__name__}, but must be None, weights by "
             "variant, or a function of the number of environments."
         )
-    chosen = np.asarray(assignment(environment_count))
-    if chosen.shape != (environment_count,):
+    selected = np.asarray(assignment(environment_count))
+    if selected.shape != (environment_count,):
         raise ValueError(
-            f"entity '{entity}': assignment({environment_count}) returned {chosen.size} indices of shape "
-            f"{chosen.shape}, but must return one for each of the {environment_count} environments."
+            f"entity '{entity}': assignment({environment_count}) returned {selected.size} indices of shape "
+            f"{selected.shape}, but must return one for each of the {environment_count} environments."
         )
-    if chosen.size and not np.issubdtype(chosen.dtype, np.integer):
+    if selected.size and not np.issubdtype(selected.dtype, np.integer):
         raise ValueError(
-            f"entity '{entity}': assignment({environment_count}) returned {chosen.dtype} numbers, but must "
+            f"entity '{entity}': assignment({environment_count}) returned {selected.dtype} numbers, but must "
             "return whole ones, the indices of variants."
         )
-    bad = np.flatnonzero((chosen < 0) | (chosen >= len(names)))
+    bad = np.flatnonzero((selected < 0) | (selected >= len(names)))
     if len(bad):
         raise ValueError(
             f"entity '{entity}': assignment({environment_count}) gives environment {bad[0]} the variant "
-            f"{chosen[bad[0]]}, but there are variants 0 to {len(names) - 1} ({', '.join(names)})."
+            f"{selected[bad[0]]}, but there are variants 0 to {len(names) - 1} ({', '.join(names)})."
         )
-    counts = np.bincount(chosen, minlength=len(names))
-    return chosen.astype(np.int64), counts / max(environment_count, 1)
+    counts = np.bincount(selected, minlength=len(names))
+    return selected.astype(np.int64), counts / max(environment_count, 1)
 
 
 def _weights(entity: str, names: Sequence[str], assignment: Mapping[str, float]) -> np.ndarray:

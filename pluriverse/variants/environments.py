@@ -59,17 +59,17 @@ def draw_variant(
         VARIANT_STREAM,
     )
     draw = uniform_of(block.word0)
-    chosen = int(0)
-    while chosen < cumulative_share.shape[0] - 1 and draw >= cumulative_share[chosen]:
-        chosen += 1
-    variant[environment] = chosen
+    selected = int(0)
+    while selected < cumulative_share.shape[0] - 1 and draw >= cumulative_share[selected]:
+        selected += 1
+    variant[environment] = selected
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.switching")
 def take_variant(
     environments: wp.array[int],  # [slot] the environments of this launch
     mask: wp.array[bool],  # [environment] which of them; empty: all
-    wanted: wp.array[int],  # [environment]
+    requested: wp.array[int],  # [environment]
     variant_allowed: wp.array[int],  # [variant] whether worlds are prepared for it
     variant: wp.array[int],  # [environment]
 ):
@@ -77,11 +77,11 @@ def take_variant(
     environment = environments[wp.tid()]
     if not is_chosen(environment, variant.shape[0], mask):
         return
-    chosen = wanted[environment]
+    selected = requested[environment]
     # An index on the device that names no variant changes nothing.
-    if chosen >= 0 and chosen < variant_allowed.shape[0]:
-        if variant_allowed[chosen] != 0:
-            variant[environment] = chosen
+    if selected >= 0 and selected < variant_allowed.shape[0]:
+        if variant_allowed[selected] != 0:
+            variant[environment] = selected
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.switching")

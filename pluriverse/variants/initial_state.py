@@ -76,7 +76,7 @@ def _velocity_range(builder: Any, joint: int) -> tuple[np.ndarray, slice]:
 def _set_joints(
     builder: Any,
     values: Mapping[str, Any],
-    place: Callable[[Any, int], tuple[np.ndarray, slice]],
+    locate: Callable[[Any, int], tuple[np.ndarray, slice]],
     name: str,
     what: str,
 ) -> None:
@@ -94,7 +94,7 @@ def _set_joints(
                 f"{labels or 'none'}."
             )
         for joint in matched:
-            array, rows = place(builder, joint)
+            array, rows = locate(builder, joint)
             given = np.atleast_1d(np.asarray(value, dtype=np.float64))
             if given.shape != (rows.stop - rows.start,) or not np.isfinite(given).all():
                 raise ValueError(

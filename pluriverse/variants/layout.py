@@ -238,8 +238,8 @@ def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Lay
         # Meshes of all variants, so that a shape can use any of them.
         for index in used_meshes(builders[variant]):
             mesh_index(builder, builders[variant].meshes[index])
-        for look in builders[variant].appearances:
-            appearance_index(builder, look, names[variant])
+        for appearance in builders[variant].appearances:
+            appearance_index(builder, appearance, names[variant])
     mine = {tuple(pair) for pair in np.sort(builder.shape_collision_filter_pairs, axis=1).tolist()}
     for pair in sorted(group.filters - mine):
         builder.add_shape_collision_filter_pair(*pair)
@@ -249,7 +249,7 @@ def _layout(group: _Group, names: Sequence[str], builders: Sequence[Any]) -> Lay
 def _add_slot(builder: Any, source: Any, shape: int, label: str) -> None:
     """Add a massless copy of a shape of another builder."""
     mesh_index = int(source.shape_source_index[shape])
-    look = int(source.shape_appearance[shape])
+    appearance = int(source.shape_appearance[shape])
     config = builder.default_shape_cfg.copy()
     config.density = 0.0
     added = builder.add_shape(
@@ -258,7 +258,7 @@ def _add_slot(builder: Any, source: Any, shape: int, label: str) -> None:
         scale=source.shape_scale[shape],
         src=source.meshes[mesh_index] if mesh_index >= 0 else None,
         cfg=config,
-        appearance=source.appearances[look] if look >= 0 else None,
+        appearance=source.appearances[appearance] if appearance >= 0 else None,
         label=label,
     )
     for name in SHAPE_COLUMNS:

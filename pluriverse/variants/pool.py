@@ -144,12 +144,12 @@ def make_pool(
     """
     taken = np.bincount(environment_tuple, minlength=len(first) - 1)
     free_world = np.zeros(int(first[-1]), dtype=np.int32)
-    held = np.zeros(int(first[-1]), dtype=bool)
-    held[environment_world] = True
-    for kind, begin in enumerate(first[:-1].tolist()):
+    occupied = np.zeros(int(first[-1]), dtype=bool)
+    occupied[environment_world] = True
+    for kind, start in enumerate(first[:-1].tolist()):
         # Taken from the end, so that lower worlds come first.
-        worlds = begin + np.flatnonzero(~held[begin : first[kind + 1]])[::-1]
-        free_world[begin : begin + len(worlds)] = worlds
+        worlds = start + np.flatnonzero(~occupied[start : first[kind + 1]])[::-1]
+        free_world[start : start + len(worlds)] = worlds
     pool = WorldPool()
     for name, values in {
         "first": first,

@@ -138,9 +138,9 @@ class VariantScene:
         if name not in VARIANT_DEPENDENT_FIELDS:
             return
         kind = ENTITY_OF_ARRAY[name]
-        for place, entity in enumerate(self.entities.values()):
+        for position, entity in enumerate(self.entities.values()):
             for index, rows in enumerate(entity.rows):
-                members = [row for row, layouts in enumerate(self.tuples) if layouts[place] == index]
+                members = [row for row, layouts in enumerate(self.tuples) if layouts[position] == index]
                 if rows is None or name not in rows.arrays or not members:
                     continue
                 if self.tuple_first is not None:
@@ -150,7 +150,7 @@ class VariantScene:
                     if self.environment_tuple[environment] != members[0]:
                         continue
                     world = int(self.environment_world[environment])
-                first = self.tables.world_first(kind, world) + self.offsets[members[0]][place][kind]
+                first = self.tables.world_first(kind, world) + self.offsets[members[0]][position][kind]
                 count = rows.counts[kind]
                 values = rows.arrays[name].reshape(len(rows.arrays[name]), count, -1)
                 yield (entity.name, index), first + np.arange(count), values
@@ -238,21 +238,23 @@ def make_scene(
         defaults = {name: wp.clone(getattr(model, name)) for name in VARIANT_DEPENDENT_FIELDS}
     tables = VariantTables(model, defaults)
     mesh_index = {mesh.content_key: index for index, mesh in enumerate(model.meshes)}
-    look_index = {look.content_key: index for index, look in enumerate(model.appearances)}
-    for place, entity in enumerate(entities.values()):
+    appearance_indices = {appearance.content_key: index for index, appearance in enumerate(model.appearances)}
+    for position, entity in enumerate(entities.values()):
         for layout, rows in zip(entity.layouts, entity.rows, strict=True):
             if rows is None:
                 continue
             variant_row = np.full(len(entity.variants), -1)
             variant_row[layout.variants] = np.arange(len(layout.variants))
             offsets = {
-                kind: np.array([each[place][kind] for _, each in composed]) for kind in VARIANT_ENTITIES
+                kind: np.array([each[position][kind] for _, each in composed]) for kind in VARIANT_ENTITIES
             }
             meshes = np.array(
                 [mesh_index[mesh.content_key] for mesh in layout.builder.meshes], dtype=np.int32
             )
-            looks = [look_index[look.content_key] for look in layout.builder.appearances]
-            rows.name_sources(meshes, np.array(looks, dtype=np.int32))
+            appearances = [
+                appearance_indices[appearance.content_key] for appearance in layout.builder.appearances
+            ]
+            rows.name_sources(meshes, np.array(appearances, dtype=np.int32))
             tables.add(entity.name, rows, variant_row, offsets)
     if not tables.is_empty:
         model.guard_structure(live=LIVE_STRUCTURE)
@@ -361,7 +363,7 @@ def _tuples(config: SceneCfg, entities: list[SceneEntity]) -> tuple[list[tuple[i
         tuples = list(itertools.product(*drawn))
     else:
         tuples = sorted({tuple(row) for row in rows.tolist()})
-    index = {layouts: place for place, layouts in enumerate(tuples)}
+    index = {layouts: position for position, layouts in enumerate(tuples)}
     return tuples, np.array([index[tuple(row)] for row in rows.tolist()], dtype=np.int64)
 
 
@@ -379,9 +381,9 @@ def _worlds(
     rank = np.arange(count)
     if config.prepared_worlds is PreparedWorlds.SHARED:
         chance = np.ones(len(tuples))
-        for place, entity in enumerate(entities):
+        for position, entity in enumerate(entities):
             share = np.bincount(entity.layout_of, weights=entity.shares, minlength=len(entity.layouts))
-            chance *= share[[layouts[place] for layouts in tuples]]
+            chance *= share[[layouts[position] for layouts in tuples]]
         worlds = shared_counts(chance, count, np.bincount(environment_tuple, minlength=len(tuples)))
         for kind in range(len(tuples)):
             members = environment_tuple == kind
@@ -409,8 +411,8 @@ def _compose(entities: list[SceneEntity], layouts: tuple[int, ...]) -> tuple[Any
         builder.add_builder(entity.layouts[layout].builder, label_prefix=entity.name or None)
         for mesh in entity.layouts[layout].builder.meshes:
             mesh_index(builder, mesh)  # those of variants that no environment has yet
-        for look in entity.layouts[layout].builder.appearances:
-            appearance_index(builder, look, entity.name)
+        for appearance in entity.layouts[layout].builder.appearances:
+            appearance_index(builder, appearance, entity.name)
     return builder, offsets
 
 
@@ -434,8 +436,8 @@ def _build(
     for source, _ in composed:
         for mesh in source.meshes:
             mesh_index(builder, mesh)
-        for look in source.appearances:
-            appearance_index(builder, look, "variants")
+        for appearance in source.appearances:
+            appearance_index(builder, appearance, "variants")
     if config.ground_height is not None:
         builder.add_ground_plane(config.ground_height)
     return builder

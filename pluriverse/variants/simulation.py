@@ -241,12 +241,12 @@ class VariantSimulation(Simulation):
         if not isinstance(snapshot, SimulationSnapshot):
             snapshot = SimulationSnapshot.read(snapshot, self.model)
         check_structure(snapshot.structure, self.model, "VariantSimulation.restore")
-        held: dict[str, Any] = {}
+        own: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         for name, array in snapshot.solver_arrays.items():
-            (held if name.startswith(_PREFIX) else rest)[name.removeprefix(_PREFIX)] = array
+            (own if name.startswith(_PREFIX) else rest)[name.removeprefix(_PREFIX)] = array
         mine = self._switching.arrays()
-        if {name: array.size for name, array in held.items()} != {
+        if {name: array.size for name, array in own.items()} != {
             name: array.size for name, array in mine.items()
         }:
             raise ValueError(
@@ -255,7 +255,7 @@ class VariantSimulation(Simulation):
                 f"{self.environment_count}. Restore what a simulation of an equal scene has saved."
             )
         for name, array in mine.items():
-            wp.copy(array, held[name])
+            wp.copy(array, own[name])
         # First set the defaults from the assignment of variants, then restore the arrays of the model.
         self._switching.apply_tables(self.choose_environments(None, what="VariantSimulation.restore"))
         super().restore(dataclasses.replace(snapshot, solver_arrays=rest))

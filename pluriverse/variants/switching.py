@@ -63,8 +63,8 @@ class Switching:
         self._shares: dict[str, wp.array[float]] = {}
         self._allowed: dict[str, np.ndarray] = {}
         self._allowed_on_device: dict[str, wp.array[int]] = {}
-        for place, (name, entity) in enumerate(scene.entities.items()):
-            steps, allowed, self._digits[name] = self._tuple_steps(place)
+        for entity_index, (name, entity) in enumerate(scene.entities.items()):
+            steps, allowed, self._digits[name] = self._tuple_steps(entity_index)
             self._steps[name] = self._upload(steps)
             self._allowed[name] = allowed
             self._allowed_on_device[name] = self._upload(allowed)
@@ -84,7 +84,7 @@ class Switching:
                 self.pool = make_pool(
                     scene.tuple_first, scene.environment_world, scene.environment_tuple, self._device
                 )
-        self._fits = {name: self._fit(place) for place, name in enumerate(scene.entities)}
+        self._fits = {name: self._fit(entity_index) for entity_index, name in enumerate(scene.entities)}
         self._worlds = self._upload(np.full(count, -1))
         self._other_worlds: dict[int, wp.array[int]] = {}
         self._everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=self._device)
@@ -94,26 +94,26 @@ class Switching:
 
     def switch(self, choice: WorldSelection, variants: Mapping[str, Any] | None) -> None:
         """Give environments new variants, drawn or requested, with their worlds and values."""
-        scene, chosen = self._scene, [choice.worlds, choice.mask]
-        wanted = None if variants is None else self._wanted(variants, choice)
-        self._launch(begin_episode, choice, [*chosen], [self.episode])
-        for place, (name, entity) in enumerate(scene.entities.items()):
-            if wanted is None:
+        scene, selection = self._scene, [choice.worlds, choice.mask]
+        requested = None if variants is None else self._requested(variants, choice)
+        self._launch(begin_episode, choice, [*selection], [self.episode])
+        for entity_index, (name, entity) in enumerate(scene.entities.items()):
+            if requested is None:
                 if entity.has_variants:
-                    stream = [scene.config.seed, place, scene.first_environment]
-                    inputs = [*chosen, self.episode, self._shares[name], *stream]
+                    stream = [scene.config.seed, entity_index, scene.first_environment]
+                    inputs = [*selection, self.episode, self._shares[name], *stream]
                     self._launch(draw_variant, choice, inputs, [self.variant[name]])
-            elif name in wanted:
-                inputs = [*chosen, wanted[name], self._allowed_on_device[name]]
+            elif name in requested:
+                inputs = [*selection, requested[name], self._allowed_on_device[name]]
                 self._launch(take_variant, choice, inputs, [self.variant[name]])
         if self.has_spare_worlds:
             if self.pool is not None:
                 self._exchange(release_worlds, choice)
             for name in scene.entities:
-                inputs = [*chosen, self.variant[name], self._steps[name], *self._digits[name]]
+                inputs = [*selection, self.variant[name], self._steps[name], *self._digits[name]]
                 self._launch(set_layout, choice, inputs, [self.environment_tuple])
             if self.pool is None:
-                inputs = [*chosen, self.environment_tuple, self._tuple_first]
+                inputs = [*selection, self.environment_tuple, self._tuple_first]
                 self._launch(move_environment, choice, inputs, [self.environment_world])
             else:
                 self._take_from_pool(choice)
@@ -131,11 +131,11 @@ class Switching:
         inputs = [choice.worlds, choice.mask, self.environment_tuple, self.environment_world, self.pool]
         launch_kernel(kernel, dim=dim or len(self._scene.tuples), inputs=inputs, device=self._device)
 
-    def _fit(self, place: int) -> list[Any]:
+    def _fit(self, entity_index: int) -> list[Any]:
         """Return the layout of each variant of an entity, and layout and a variant of it in each tuple."""
         scene = self._scene
-        entity = list(scene.entities.values())[place]
-        layouts = [layouts[place] for layouts in scene.tuples]
+        entity = list(scene.entities.values())[entity_index]
+        layouts = [layouts[entity_index] for layouts in scene.tuples]
         drawn = np.flatnonzero(entity.shares > 0.0)
         # A tuple has a layout that some variant with a share has, but for fixed scenes, which change nothing.
         by_layout = {int(entity.layout_of[variant]): int(variant) for variant in drawn[::-1]}
@@ -185,7 +185,7 @@ class Switching:
             [getattr(control, name) for name in names],
         )
 
-    def _wanted(self, variants: Mapping[str, Any], choice: WorldSelection) -> dict[str, Any]:
+    def _requested(self, variants: Mapping[str, Any], choice: WorldSelection) -> dict[str, Any]:
         """Return the requested variants as arrays on the device."""
         result = {}
         count = self._scene.environment_count
@@ -235,18 +235,18 @@ class Switching:
                     "since its weight is 0. Give it a weight > 0 in the assignment."
                 )
 
-    def _tuple_steps(self, place: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    def _tuple_steps(self, entity_index: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
         """Return how many tuples lie between the layout of each variant and the first, and which are there.
 
         Tuples are the product of the layouts: the index of a tuple is a mixed-radix number with a digit per
         entity. The last values returned are the place value of the digit, and its number of values.
         """
         scene = self._scene
-        entity = list(scene.entities.values())[place]
+        entity = list(scene.entities.values())[entity_index]
         columns = np.array(scene.tuples).reshape(len(scene.tuples), -1)
-        present = np.unique(columns[:, place])
+        present = np.unique(columns[:, entity_index])
         below = 1
-        for later in range(place + 1, columns.shape[1]):
+        for later in range(entity_index + 1, columns.shape[1]):
             below *= len(np.unique(columns[:, later]))
         rank = {int(layout): index for index, layout in enumerate(present.tolist())}
         steps = np.array([rank.get(int(layout), 0) * below for layout in entity.layout_of])

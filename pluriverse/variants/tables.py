@@ -64,7 +64,7 @@ class VariantRows:
     def __init__(self, what: str, layout: Layout, builders: Sequence[Any]) -> None:
         self.counts = count_entities(layout.builder)
         """Entities of one world of the layout, by kind."""
-        catalogue, filled, mesh, look = _catalogue(layout, builders)
+        catalogue, filled, mesh, appearance = _catalogue(layout, builders)
         try:
             model = catalogue.finalize("cpu")
         except ValueError as error:
@@ -75,10 +75,10 @@ class VariantRows:
         arrays = {name: getattr(model, name).numpy() for name in VARIANT_DEPENDENT_FIELDS}
         arrays["shape_enabled"] = filled.reshape(-1)
         # A slot that is off is not seen either.
-        seen = np.where(filled.reshape(-1), -1, ~int(ShapeFlags.VISIBLE)).astype(np.int32)
-        arrays["shape_flags"] = arrays["shape_flags"] & seen
+        visible = np.where(filled.reshape(-1), -1, ~int(ShapeFlags.VISIBLE)).astype(np.int32)
+        arrays["shape_flags"] = arrays["shape_flags"] & visible
         arrays["shape_source_index"] = mesh.reshape(-1)
-        arrays["shape_appearance"] = look.reshape(-1)
+        arrays["shape_appearance"] = appearance.reshape(-1)
         lower, upper, radius = compute_shape_bounds(
             model.shape_type.numpy(),
             catalogue.shape_scale,
@@ -128,7 +128,7 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
     slot_count = source.shape_count
     filled = np.zeros((row_count, slot_count), dtype=bool)
     mesh = np.tile(source.shape_source_index, (row_count, 1))
-    look = np.tile(source.shape_appearance, (row_count, 1))
+    appearance = np.tile(source.shape_appearance, (row_count, 1))
     for name in _SHAPE_NUMBERS:
         column = getattr(catalogue, name)
         rows_of = column.reshape(row_count, slot_count, *column.shape[1:])
@@ -140,9 +140,12 @@ def _catalogue(layout: Layout, builders: Sequence[Any]) -> tuple[Any, np.ndarray
         for index in used_meshes(builder):
             known[index] = mesh_index(source, builder.meshes[index])
         mesh[row, slots] = known[builder.shape_source_index]
-        looks = [appearance_index(source, appearance, "variant") for appearance in builder.appearances]
-        look[row, slots] = np.array([*looks, -1], dtype=np.int32)[builder.shape_appearance]
-    return catalogue, filled, mesh, look
+        appearances = [
+            appearance_index(source, source_appearance, "variant")
+            for source_appearance in builder.appearances
+        ]
+        appearance[row, slots] = np.array([*appearances, -1], dtype=np.int32)[builder.shape_appearance]
+    return catalogue, filled, mesh, appearance
 
 
 _SHAPE_OTHERS = ("shape_collision_filter_parent", "shape_appearance")

@@ -48,9 +48,9 @@ def check_single_layout(
         roots = np.flatnonzero(builder.joint_parent < 0)
         kinds = [JointType(builder.joint_type[root]) for root in roots]
         if kinds != [JointType.FREE]:
-            held = ", ".join(kind.name for kind in kinds) or "no joint"
+            joints = ", ".join(kind.name for kind in kinds) or "no joint"
             raise ValueError(
-                f"{_what(entity, name)} has the roots [{held}], but a single layout needs exactly one root "
+                f"{_what(entity, name)} has the roots [{joints}], but a single layout needs exactly one root "
                 f"body with a free joint. Add one, or {_REMEDY}."
             )
     first = _facts(builders[0], specs[0])
@@ -129,8 +129,8 @@ def _inertial_mode(body: Any) -> str:
 
 def _difference(first: list[Any], other: list[Any]) -> str:
     """Return where two lists begin to differ."""
-    for place, (mine, theirs) in enumerate(zip(first, other, strict=False)):
+    for index, (mine, theirs) in enumerate(zip(first, other, strict=False)):
         if mine != theirs:
-            return f"entry {place} is {theirs}, not {mine}"
+            return f"entry {index} is {theirs}, not {mine}"
     longer, which = (other, "has") if len(other) > len(first) else (first, "lacks")
     return f"it {which} {longer[min(len(first), len(other))]}"

@@ -111,7 +111,7 @@ class RayCaster:
         count = len(directions)
         try:
             origins = np.broadcast_to(np.asarray(origins, dtype=np.float32), (count, 3))
-            chosen = np.broadcast_to(np.asarray(worlds), (count,)).astype(np.int64)
+            world_of_ray = np.broadcast_to(np.asarray(worlds), (count,)).astype(np.int64)
         except ValueError as error:
             raise ValueError(
                 f"RayCaster.cast: {count} directions, but worlds have shape {np.shape(worlds)} and origins "
@@ -125,9 +125,9 @@ class RayCaster:
                 f"RayCaster.cast: ray {ray} begins at {origins[ray].tolist()} and goes along "
                 f"{directions[ray].tolist()}, but it needs a finite origin and a direction other than 0."
             )
-        if count and (chosen.min() < 0 or chosen.max() >= self.model.world_count):
+        if count and (world_of_ray.min() < 0 or world_of_ray.max() >= self.model.world_count):
             raise IndexError(
-                f"RayCaster.cast: world {int(chosen[(chosen < 0) | (chosen >= self.model.world_count)][0])} "
+                f"RayCaster.cast: world {int(world_of_ray[(world_of_ray < 0) | (world_of_ray >= self.model.world_count)][0])} "
                 f"does not exist; the model has worlds 0 to {self.model.world_count - 1}."
             )
         device = self.model.device
@@ -135,7 +135,7 @@ class RayCaster:
         shape = wp.empty(count, dtype=wp.int32, device=device)
         normal = wp.empty(count, dtype=wp.vec3, device=device)
         self.launch(
-            wp.array(chosen.astype(np.int32), dtype=wp.int32, device=device),
+            wp.array(world_of_ray.astype(np.int32), dtype=wp.int32, device=device),
             wp.array(np.ascontiguousarray(origins), dtype=wp.vec3, device=device),
             wp.array(directions, dtype=wp.vec3, device=device),
             distance,

@@ -346,8 +346,8 @@ def surface_at(scene: RayScene, looks: RayLooks, hit: RayHit, origin: wp.vec3, d
             texture = looks.part_texture[part]
     if texture >= 0:
         normal = result.flat_normal * rotation
-        seen = texture_color(scene, looks, look, texture, hit, point, normal)
-        color = wp.cw_mul(color, wp.vec3(seen[0], seen[1], seen[2]))
-        result.alpha = result.alpha * seen[3]
+        texture_rgba = texture_color(scene, looks, look, texture, hit, point, normal)
+        color = wp.cw_mul(color, wp.vec3(texture_rgba[0], texture_rgba[1], texture_rgba[2]))
+        result.alpha = result.alpha * texture_rgba[3]
     result.color = to_linear(color)
     return result

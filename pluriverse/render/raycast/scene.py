@@ -114,14 +114,14 @@ class SceneArrays:
         """Make Warp meshes of the meshes that shapes have or may be given."""
         device, scene = model.device, self.scene
         types, source = model.shape_type.numpy(), model.shape_source_index.numpy()
-        seen = ((model.shape_flags.numpy() & scene.seen_flags) != 0) & ~hidden
+        visible = ((model.shape_flags.numpy() & scene.seen_flags) != 0) & ~hidden
         if "shape_source_index" not in model.guarded_arrays:
-            seen[:] = True  # variants may give a shape another mesh
+            visible[:] = True  # variants may give a shape another mesh
             as_mesh = {index for index, mesh in enumerate(model.meshes) if not mesh_is_hull(mesh)}
             as_hull = {index for index, mesh in enumerate(model.meshes) if mesh_is_hull(mesh)}
         else:
             as_mesh, as_hull = set(), set()
-        meshed = seen & np.isin(types, [int(kind) for kind in MESHED]) & (source >= 0)
+        meshed = visible & np.isin(types, [int(kind) for kind in MESHED]) & (source >= 0)
         is_hull = types == int(GeoType.CONVEX_MESH)
         as_hull |= set(source[meshed & is_hull].tolist())
         as_mesh |= set(source[meshed & ~is_hull].tolist())
@@ -155,8 +155,8 @@ class SceneArrays:
         first = model.topology.world_shape.numpy()
         counts = np.array([template.shape_count for template in model.templates])[model.world_template]
         group = np.full(model.shape_count, model.world_count, dtype=np.int64)
-        place = np.repeat(first, counts) + _ramp(counts)
-        group[place] = np.repeat(np.arange(model.world_count), counts)
+        entry = np.repeat(first, counts) + _ramp(counts)
+        group[entry] = np.repeat(np.arange(model.world_count), counts)
         endless = (types == int(GeoType.PLANE)) & ~(scale[:, :2] > 0.0).all(axis=1)
         is_hidden_site = ((flags & int(ShapeFlags.SITE)) != 0) & ((flags & int(ShapeFlags.VISIBLE)) == 0)
         can_be_seen = (types != int(GeoType.NONE)) & ~is_hidden_site & ~hidden

@@ -54,25 +54,25 @@ def place_camera(
     rotation: wp.array[wp.mat33],  # [camera]
 ):
     """Write the pose of one camera."""
-    slot, place = wp.tid()
+    slot, index = wp.tid()
     world = worlds[slot]
-    camera = camera_start[world] + place
+    camera = camera_start[world] + index
     if camera >= camera_start[world + 1]:
         return
     body = mount.body[camera]
     local = mount.xform[camera]
     origin = wp.vec3(0.0, 0.0, 0.0)
-    turn = wp.identity(n=3, dtype=float)
+    body_rotation = wp.identity(n=3, dtype=float)
     if body >= 0:
         origin = wp.transform_get_translation(body_q[body])
-        turn = rotation_of(wp.transform_get_rotation(body_q[body]))
-    place_now = origin + turn * wp.transform_get_translation(local)
-    axes = turn * rotation_of(wp.transform_get_rotation(local))
+        body_rotation = rotation_of(wp.transform_get_rotation(body_q[body]))
+    position_now = origin + body_rotation * wp.transform_get_translation(local)
+    axes = body_rotation * rotation_of(wp.transform_get_rotation(local))
     if mount.mode[camera] == TRACK:
-        place_now = origin + mount.track_offset[camera]
+        position_now = origin + mount.track_offset[camera]
         axes = mount.track_rotation[camera]
     elif mount.mode[camera] == TARGET:
-        back = place_now - wp.transform_get_translation(body_q[mount.target[camera]])
+        back = position_now - wp.transform_get_translation(body_q[mount.target[camera]])
         if wp.length(back) > 1.0e-6:
             back = wp.normalize(back)
             right = wp.cross(wp.vec3(0.0, 0.0, 1.0), back)
@@ -81,7 +81,7 @@ def place_camera(
             right = wp.normalize(right)
             up = wp.cross(back, right)
             axes = wp.matrix_from_cols(right, up, back)
-    position[camera] = place_now
+    position[camera] = position_now
     rotation[camera] = axes
 
 
@@ -108,9 +108,9 @@ def sense_pixel(
     normal: wp.array3d[wp.vec3],  # [camera, row, column] axes of the camera, 0 for nothing
 ):
     """Measure one pixel of one camera."""
-    slot, place, pixel = wp.tid()
+    slot, index, pixel = wp.tid()
     world = worlds[slot]
-    camera = camera_start[world] + place
+    camera = camera_start[world] + index
     if camera >= camera_start[world + 1]:
         return
     row = pixel / width
@@ -170,32 +170,32 @@ def sense_ray(
     shape: wp.array2d[int],  # [sensor, ray] -1 for nothing
 ):
     """Measure one ray of one sensor."""
-    slot, place, ray = wp.tid()
+    slot, index, ray = wp.tid()
     world = worlds[slot]
-    sensor = sensor_start[world] + place
+    sensor = sensor_start[world] + index
     if sensor >= sensor_start[world + 1]:
         return
     body = mount.body[sensor]
     local = mount.xform[sensor]
     base = wp.vec3(0.0, 0.0, 0.0)
-    turn = wp.identity(n=3, dtype=float)
+    base_rotation = wp.identity(n=3, dtype=float)
     unseen = Unseen()
     unseen.body = -1
     unseen.root = -1
     if body >= 0:
         base = wp.transform_get_translation(body_q[body])
         if mount.alignment == ALIGN_BODY:
-            turn = rotation_of(wp.transform_get_rotation(body_q[body]))
+            base_rotation = rotation_of(wp.transform_get_rotation(body_q[body]))
         elif mount.alignment == ALIGN_YAW:
             forward = rotation_of(wp.transform_get_rotation(body_q[body])) * wp.vec3(1.0, 0.0, 0.0)
             angle = wp.atan2(forward[1], forward[0])
-            turn = rotation_of(wp.quat(0.0, 0.0, wp.sin(0.5 * angle), wp.cos(0.5 * angle)))
+            base_rotation = rotation_of(wp.quat(0.0, 0.0, wp.sin(0.5 * angle), wp.cos(0.5 * angle)))
         if mount.unseen >= 1:
             unseen.body = body
         if mount.unseen == 2:
             unseen.root = body_root[body]
-    axes = turn * rotation_of(wp.transform_get_rotation(local))
-    start = base + turn * wp.transform_get_translation(local) + axes * origin[ray]
+    axes = base_rotation * rotation_of(wp.transform_get_rotation(local))
+    start = base + base_rotation * wp.transform_get_translation(local) + axes * origin[ray]
     way = wp.normalize(axes * direction[ray])
     hit = trace_world(scene, world, start, way, max_distance, unseen, body_root)
     shape[sensor, ray] = hit.shape

@@ -118,9 +118,9 @@ def background(light: Light, direction: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def grid_strength(place: float, spacing: float, width: float, footprint: float) -> float:
+def grid_strength(position: float, spacing: float, width: float, footprint: float) -> float:
     """Return how much of a pixel's footprint along one axis a line covers, from 0 to 1."""
-    cell = place / spacing
+    cell = position / spacing
     away = spacing * wp.abs(cell - wp.floor(cell + 0.5))
     blur = wp.max(footprint, 1.0e-5)
     edge = wp.clamp((0.5 * (width + blur) - away) / blur, 0.0, 1.0)
@@ -287,9 +287,9 @@ def ray_color(
                 if light.fade_distance > 0.0:
                     far = total / light.fade_distance
                     fade = 1.0 - wp.exp(-far * far)
-            seen = shade(scene, view, light, camera, surface, point, total, direction, chance)
-            seen = (1.0 - fade) * seen + fade * background(light, direction - rise * light.up)
-            color += (through * surface.alpha) * seen
+            shaded = shade(scene, view, light, camera, surface, point, total, direction, chance)
+            shaded = (1.0 - fade) * shaded + fade * background(light, direction - rise * light.up)
+            color += (through * surface.alpha) * shaded
             through = through * (1.0 - surface.alpha)
             step = hit.distance + wp.max(LIFT * total, LIFT_MIN) + 1.0e-6 * wp.length(point)
             start = start + step * direction
@@ -320,9 +320,9 @@ def render_pixel(
     image: wp.array3d[wp.uint32],  # [camera, row, column] red in the lowest byte
 ):
     """Render one pixel of one camera."""
-    slot, place, offset = wp.tid()
+    slot, index, offset = wp.tid()
     world = worlds[slot]
-    camera = camera_start[world] + place
+    camera = camera_start[world] + index
     pixel = first_pixel + offset
     if camera >= camera_start[world + 1] or pixel >= view.width * view.height:
         return  # this world has fewer cameras than others

@@ -145,8 +145,8 @@ def trace_group(
 ) -> RayHit:
     """Return the closest hit of a group, or the one found before; with `any_hit` 1, some hit."""
     best = nearest
-    for place in range(scene.plane_start[group], scene.plane_start[group + 1]):
-        shape = scene.plane_shape[place]
+    for plane in range(scene.plane_start[group], scene.plane_start[group + 1]):
+        shape = scene.plane_shape[plane]
         if scene.shape_seen[shape] == 1:
             if not is_unseen(scene.shape_body, shape, unseen, body_root):
                 best = hit_shape(scene.placed, shape, origin, direction, best)

@@ -58,8 +58,8 @@ def place_shape(scene: RayScene, shape: int, body_q: wp.array[wp.transform]) -> 
     body = scene.shape_body[shape]
     if body >= 0:
         pose = body_q[body]
-        turn = rotation_of(wp.transform_get_rotation(pose))
-        position = wp.transform_get_translation(pose) + turn * position
+        body_rotation = rotation_of(wp.transform_get_rotation(pose))
+        position = wp.transform_get_translation(pose) + body_rotation * position
         q = wp.transform_get_rotation(pose) * q
     rotation = rotation_of(q)
     scene.shape_rotation[shape] = rotation
@@ -73,15 +73,15 @@ def place_shape(scene: RayScene, shape: int, body_q: wp.array[wp.transform]) -> 
     if surface >= 0:
         placed.mesh = scene.surface_id[surface]
     scene.placed[shape] = placed
-    seen = (scene.shape_flags[shape] & scene.seen_flags) != 0
+    visible = (scene.shape_flags[shape] & scene.seen_flags) != 0
     if scene.only_enabled == 1 and not scene.shape_enabled[shape]:
-        seen = False
+        visible = False
     # Written so that shapes at NaN are invisible.
     size = wp.abs(position[0]) + wp.abs(position[1]) + wp.abs(position[2])
     if not (size < 1.0e9 and wp.dot(q, q) > 1.0e-6 and wp.dot(q, q) < 1.0e6):
-        seen = False
-    scene.shape_seen[shape] = wp.where(seen, 1, 0)
-    return seen
+        visible = False
+    scene.shape_seen[shape] = wp.where(visible, 1, 0)
+    return visible
 
 
 @wp.func
@@ -140,10 +140,10 @@ def make_tree(scene: RayScene, group: int, body_q: wp.array[wp.transform]):
                 code = code | (spread_bits(cell) << axis)
         scene.entry_code[entry] = code
     # Insertion sort, starting from the order of the previous step, which has changed little.
-    for place in range(first, end):
-        entry = scene.entry_order[place]
+    for position in range(first, end):
+        entry = scene.entry_order[position]
         code = scene.entry_code[entry]
-        hole = int(place)
+        hole = int(position)
         going = bool(True)
         while going:
             going = False
