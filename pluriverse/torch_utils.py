@@ -90,8 +90,8 @@ def quat_apply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     if is_flat:
         a, b = a.reshape(-1, 4), b.reshape(-1, 3)
     axis, vector = torch.broadcast_tensors(a[..., :3], b)
-    turn = 2.0 * torch.cross(axis, vector, dim=-1)
-    turned = vector + a[..., 3:] * turn + torch.cross(axis, turn, dim=-1)
+    twice_cross = 2.0 * torch.cross(axis, vector, dim=-1)
+    turned = vector + a[..., 3:] * twice_cross + torch.cross(axis, twice_cross, dim=-1)
     return turned.reshape(shape) if is_flat else turned
 
 

@@ -156,8 +156,8 @@ def get_mesh(
         source = Usd.Stage.Open(os.fspath(source))
     prim = source
     if isinstance(source, Usd.Stage):
-        begin = source.GetPseudoRoot() if root_path is None else source.GetPrimAtPath(root_path)
-        found = [each for each in Usd.PrimRange(begin) if each.IsA(UsdGeom.Mesh)] if begin else []
+        root = source.GetPseudoRoot() if root_path is None else source.GetPrimAtPath(root_path)
+        found = [each for each in Usd.PrimRange(root) if each.IsA(UsdGeom.Mesh)] if root else []
         if not found:
             raise ValueError(f"get_mesh: there is no mesh below '{root_path or '/'}'. Name the prim.")
         prim = found[0]
@@ -174,9 +174,9 @@ def get_mesh(
         )
     # A fan of triangles per face: its first corner, and two consecutive ones.
     face = np.repeat(np.arange(len(counts)), counts - 2)
-    place = np.arange(len(face)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
+    corner_index = np.arange(len(face)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
     first = (np.cumsum(counts) - counts)[face]
-    triangles = corners[np.column_stack([first, first + place + 1, first + place + 2])]
+    triangles = corners[np.column_stack([first, first + corner_index + 1, first + corner_index + 2])]
     if get_attribute(prim, "orientation") == "leftHanded":
         triangles = triangles[:, ::-1]
     length = UsdGeom.GetStageMetersPerUnit(prim.GetStage()) if apply_stage_units else 1.0

@@ -310,8 +310,8 @@ def _open(name: str, options: PolicyOptions) -> tuple[Any, Callable[[Any], Any]]
 
 
 def _policy_input(observations: Any) -> Any:
-    seen = observations["policy"] if isinstance(observations, dict) else observations
-    return seen.cpu().numpy()
+    policy_input = observations["policy"] if isinstance(observations, dict) else observations
+    return policy_input.cpu().numpy()
 
 
 def evaluate(name: str, options: EvaluateOptions) -> None:
@@ -413,13 +413,13 @@ def _show(env: Any, policy: Callable[[Any], Any], options: PlayOptions) -> None:
     output.print(f"viewer: [link={viewer.url}]{viewer.url}[/link]; Ctrl-C ends")
     observations = env.reset()
     steps = None if options.seconds is None else round(options.seconds / env.step_seconds)
-    begin, done = time.perf_counter(), 0
+    start, done = time.perf_counter(), 0
     try:
         while steps is None or done < steps:
             observations = env.step(policy(_policy_input(observations))).observations
             viewer.sync()
             done += 1
-            time.sleep(max(0.0, begin + done * env.step_seconds - time.perf_counter()))
+            time.sleep(max(0.0, start + done * env.step_seconds - time.perf_counter()))
     except KeyboardInterrupt:
         pass
     viewer.close()

@@ -138,8 +138,8 @@ class Trajectory:
         for start, suffix in ((model.joint_q_start.numpy(), "q"), (model.joint_qd_start.numpy(), "qd")):
             for joint, label in enumerate(model.joint_label):
                 count = int(start[joint + 1] - start[joint])
-                place = [""] if count == 1 else [f"[{entry}]" for entry in range(count)]
-                names += [f"world {joint_world[joint]}: {label}.{suffix}{entry}" for entry in place]
+                suffixes = [""] if count == 1 else [f"[{entry}]" for entry in range(count)]
+                names += [f"world {joint_world[joint]}: {label}.{suffix}{entry}" for entry in suffixes]
         names += [f"world {world}: contacts" for world in range(model.world_count)]
         frames = self._frame + 1
         contacts = np.concatenate(

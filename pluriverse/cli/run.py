@@ -95,19 +95,19 @@ def _step(session: Session, frame_count: int, observers: list[Any]) -> float:
         )
         while done < frame_count:
             batch = min(batch, frame_count - done)
-            begin = time.perf_counter()
+            start = time.perf_counter()
             for count in [1] * batch if by_step else [batch]:
                 step_begin = time.perf_counter()
                 session.scene.play(simulation, count)
                 step_time += time.perf_counter() - step_begin
                 for observer in observers:
                     observer.observe()
-            spent = time.perf_counter() - begin
+            spent = time.perf_counter() - start
             done += batch
             progress.update(task, completed=done)
             # Grow slowly, since the first steps also warm caches up.
-            wanted = min(4.0, PROGRESS_INTERVAL / max(spent, 1e-9)) * batch
-            batch = BATCH_STEP_COUNT * max(1, int(wanted / BATCH_STEP_COUNT))
+            target = min(4.0, PROGRESS_INTERVAL / max(spent, 1e-9)) * batch
+            batch = BATCH_STEP_COUNT * max(1, int(target / BATCH_STEP_COUNT))
     return step_time
 
 

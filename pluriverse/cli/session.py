@@ -56,7 +56,7 @@ def open_session(
     if dt is not None and not (dt > 0.0 and math.isfinite(dt)):
         raise ValueError(f"--dt is {dt}, but a time step is a positive number of seconds, for example 0.005")
     quiet_warp()
-    begin = time.perf_counter()
+    start = time.perf_counter()
     with output.status(f"Loading {name}"), scene_of(name, tuple(asset_roots)) as (source, roots):
         scene = load_scene(
             source,
@@ -75,7 +75,7 @@ def open_session(
     )
     simulation.prepare()
     prepared = time.perf_counter()
-    return Session(scene, simulation, simulation.threads, loaded - begin, prepared - loaded)
+    return Session(scene, simulation, simulation.threads, loaded - start, prepared - loaded)
 
 
 def check_device(name: str | None) -> str | None:

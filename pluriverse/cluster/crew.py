@@ -42,9 +42,9 @@ def ask_parts(parts: Sequence[Part], calls: Sequence[Sequence[Call]]) -> list[li
         ClusterError: The first error there is, when all have ended.
     """
     begun = []
-    for part, wanted in zip(parts, calls, strict=True):
-        if wanted:
-            part.begin(wanted)
+    for part, calls_of_part in zip(parts, calls, strict=True):
+        if calls_of_part:
+            part.begin(calls_of_part)
             begun.append(part)
     results: dict[int, list[Any]] = {}
     failure: Exception | None = None

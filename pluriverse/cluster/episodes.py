@@ -90,9 +90,9 @@ class EpisodeJob:
                 write_samples(simulation, self.samples, piece.samples, "sweep")
             if built.randomizer is not None or self.samples is not None:
                 simulation.reset()
-            begin = _root_pose(simulation)
+            start = _root_pose(simulation)
             self._play(built, piece)
-            columns = self._names(piece) | _figures(simulation, begin)
+            columns = self._names(piece) | _figures(simulation, start)
             if self.metrics is not None:
                 columns |= self._own_figures(simulation, piece)
         return columns | {"error": [""] * len(piece.episodes)}
@@ -154,11 +154,11 @@ def _singles(piece: Piece) -> list[Piece]:
     return [
         dataclasses.replace(
             piece,
-            episodes=piece.episodes[place : place + 1],
-            samples=piece.samples[place : place + 1],
-            seeds=piece.seeds[place : place + 1],
+            episodes=piece.episodes[index : index + 1],
+            samples=piece.samples[index : index + 1],
+            seeds=piece.seeds[index : index + 1],
         )
-        for place in range(len(piece.episodes))
+        for index in range(len(piece.episodes))
     ]
 
 
@@ -171,9 +171,9 @@ def _root_pose(simulation: Simulation) -> np.ndarray:
     return positions
 
 
-def _figures(simulation: Simulation, begin: np.ndarray) -> dict[str, Any]:
+def _figures(simulation: Simulation, start: np.ndarray) -> dict[str, Any]:
     """Return the columns of every row: the motion of the first body, and failures."""
-    moved = _root_pose(simulation) - begin
+    moved = _root_pose(simulation) - start
     worlds: Any = slice(None)
     if hasattr(simulation, "environment_world"):
         worlds = simulation.environment_world.numpy()

@@ -150,13 +150,13 @@ def sweep(
         for solver_options, members in table.shared_groups():
             runs = [(sample, seed) for sample in members for seed in range(seeds)]
             for part in _batches(range(len(runs)), given["batch"]):
-                chosen = runs[part.start : part.stop]
+                selected = runs[part.start : part.stop]
                 pieces.append(
                     Piece(
                         kind,
                         range(first + part.start, first + part.stop),
-                        tuple(sample for sample, _ in chosen),
-                        tuple(seed for _, seed in chosen),
+                        tuple(sample for sample, _ in selected),
+                        tuple(seed for _, seed in selected),
                         tuple(solver_options.items()),
                     )
                 )
@@ -242,7 +242,7 @@ def _episodes_of(
 
 
 def _batches(episodes: range, size: int) -> list[range]:
-    return [episodes[begin : begin + size] for begin in range(0, len(episodes), size)]
+    return [episodes[start : start + size] for start in range(0, len(episodes), size)]
 
 
 def _length(what: str, steps: int | None, duration: float | None) -> tuple[int, float | None]:

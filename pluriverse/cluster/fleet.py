@@ -212,9 +212,9 @@ class Fleet:
         Raises:
             WorkerTaskError: If there is no such array.
         """
-        wanted = (names,) if isinstance(names, str) else tuple(names)
-        found = [results[0] for results in self._do([[("observe", (wanted,))]] * len(self._parts))]
-        return _joined(wanted, found)
+        requested = (names,) if isinstance(names, str) else tuple(names)
+        found = [results[0] for results in self._do([[("observe", (requested,))]] * len(self._parts))]
+        return _joined(requested, found)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Call a function on every worker and return what each returns.
@@ -299,26 +299,26 @@ class Fleet:
         """Return, for each part, its selected worlds, counted within the part; None for all."""
         if worlds is None:
             return [None] * len(self._parts)
-        chosen = np.asarray(worlds)
-        if chosen.dtype == bool:
-            if chosen.shape != (self._world_count,):
+        selected = np.asarray(worlds)
+        if selected.dtype == bool:
+            if selected.shape != (self._world_count,):
                 raise ValueError(
-                    f"{what}: the mask of worlds has shape {chosen.shape}, but there are {self._world_count} "
-                    "worlds. Pass one truth value per world."
+                    f"{what}: the mask of worlds has shape {selected.shape}, but there are "
+                    f"{self._world_count} worlds. Pass one truth value per world."
                 )
-            chosen = np.flatnonzero(chosen)
-        elif chosen.size and not np.issubdtype(chosen.dtype, np.integer):
+            selected = np.flatnonzero(selected)
+        elif selected.size and not np.issubdtype(selected.dtype, np.integer):
             raise TypeError(f"{what}: worlds are {worlds!r}, but must be whole numbers or truth values.")
-        chosen = chosen.reshape(-1).astype(np.int64)
-        if chosen.size and not (chosen.min() >= 0 and chosen.max() < self._world_count):
-            wrong = int(chosen.min() if chosen.min() < 0 else chosen.max())
+        selected = selected.reshape(-1).astype(np.int64)
+        if selected.size and not (selected.min() >= 0 and selected.max() < self._world_count):
+            wrong = int(selected.min() if selected.min() < 0 else selected.max())
             raise IndexError(
                 f"{what}: world {wrong} does not exist; there are worlds 0 to {self._world_count - 1}."
             )
-        if (np.diff(chosen) <= 0).any():
+        if (np.diff(selected) <= 0).any():
             raise ValueError(f"{what}: worlds must be named once each, in increasing order.")
         return [
-            chosen[(chosen >= part.worlds.start) & (chosen < part.worlds.stop)] - part.worlds.start
+            selected[(selected >= part.worlds.start) & (selected < part.worlds.stop)] - part.worlds.start
             for part in self._parts
         ]
 
@@ -346,7 +346,7 @@ def shared_out(costs: np.ndarray, count: int) -> list[range]:
     bounds = np.maximum.accumulate(np.maximum(bounds - np.arange(count - 1), 1)) + np.arange(count - 1)
     bounds = np.minimum(bounds, len(costs) - np.arange(count - 1, 0, -1))
     edges = [0, *bounds.tolist(), len(costs)]
-    return [range(begin, end) for begin, end in itertools.pairwise(edges)]
+    return [range(start, end) for start, end in itertools.pairwise(edges)]
 
 
 def joined_report(reports: Sequence[SimulationReport]) -> SimulationReport:

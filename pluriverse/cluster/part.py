@@ -137,9 +137,9 @@ class Part:
         """Ask for some calls, and return at once."""
         if self._pending is not None:
             raise ClusterError(f"{self.name} was begun already; take its result first.")
-        wanted = list(calls)
+        pending = list(calls)
         takes_snapshot = len(self._log) + 1 >= self._interval or self._log_bytes > LOG_BYTES_MAX
-        self._send(wanted, takes_snapshot)
+        self._send(pending, takes_snapshot)
 
     def finish(self) -> list[Any]:
         """Wait for what was begun and return its results.

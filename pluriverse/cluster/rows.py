@@ -53,8 +53,8 @@ class Rows:
         counts = np.diff(self.start)
         shape = (len(self), int(counts.max(initial=0)), *self.values.shape[1:])
         result = np.full(shape, fill, dtype=np.result_type(self.values.dtype, type(fill)))
-        place = np.arange(shape[1]) < counts[:, None]
-        result[place] = self.values
+        filled = np.arange(shape[1]) < counts[:, None]
+        result[filled] = self.values
         return result
 
     @staticmethod

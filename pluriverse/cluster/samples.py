@@ -56,11 +56,11 @@ class Samples:
     def __len__(self) -> int:
         return len(self.values)
 
-    def columns(self, chosen: Sequence[int]) -> dict[str, Any]:
+    def columns(self, selected: Sequence[int]) -> dict[str, Any]:
         """Return the columns of some samples, as they stand in the table."""
         return {
-            parameter.key: [self.values[index][place] for index in chosen]
-            for place, parameter in enumerate(self.parameters)
+            parameter.key: [self.values[index][column] for index in selected]
+            for column, parameter in enumerate(self.parameters)
         }
 
     def shared_groups(self) -> list[tuple[dict[str, Any], list[int]]]:
@@ -132,7 +132,7 @@ def make_samples(given: Any, what: str) -> Samples:
     return Samples(tuple(_parameter(key, operations[key], what) for key in names), tuple(rows))
 
 
-def write_samples(simulation: Simulation, samples: Samples, chosen: Sequence[int], what: str) -> None:
+def write_samples(simulation: Simulation, samples: Samples, selected: Sequence[int], what: str) -> None:
     """Give world i of a simulation the values of sample `chosen[i]`.
 
     Raises:
@@ -141,7 +141,7 @@ def write_samples(simulation: Simulation, samples: Samples, chosen: Sequence[int
     """
     model = simulation.model
     flags = 0
-    for place, parameter in enumerate(samples.parameters):
+    for position, parameter in enumerate(samples.parameters):
         if parameter.is_shared:
             continue
         array = getattr(model, parameter.array)
@@ -149,9 +149,9 @@ def write_samples(simulation: Simulation, samples: Samples, chosen: Sequence[int
         found = find_targets(model, kind, parameter.pattern, f"{what}: {parameter.key}")
         first, count = world_ranges(model, kind)
         host = array.numpy().copy()
-        for world, index in enumerate(chosen):
+        for world, index in enumerate(selected):
             entries = first[world] + np.flatnonzero(found[first[world] : first[world] + count[world]])
-            value = np.asarray(samples.values[index][place], dtype=np.float64)
+            value = np.asarray(samples.values[index][position], dtype=np.float64)
             if value.ndim and value.shape != host.shape[1:]:
                 raise ValueError(
                     f"{what}: {parameter.key} is {value.tolist()}, but has {host.shape[1:]} components."

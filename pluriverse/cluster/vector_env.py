@@ -188,7 +188,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         results = self._ask("step", lambda own: (given[own],))
         self._observations = [result[0] for result in results]
         rewards, terminated, truncated = (
-            np.concatenate([result[place] for result in results]) for place in (1, 2, 3)
+            np.concatenate([result[index] for result in results]) for index in (1, 2, 3)
         )
         self._ended = terminated | truncated
         return _joined(self._observations), rewards, terminated, truncated, _joined_info(results)
@@ -231,12 +231,12 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _transitions(self, policy: Callable[[Any, range], Any], steps: int) -> Iterator[Transition]:
         assert self._observations is not None
-        seen = self._observations = [_owned(each) for each in self._observations]
+        current = self._observations = [_owned(each) for each in self._observations]
         given: list[np.ndarray] = []
 
         def act(part: Part) -> np.ndarray:
             what = "FleetVectorEnv.rollout: actions of the policy"
-            actions = self._checked(policy(seen[part.index], part.worlds), part.worlds, what)
+            actions = self._checked(policy(current[part.index], part.worlds), part.worlds, what)
             part.begin([("step", (actions,))])
             return actions
 
@@ -249,7 +249,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 transition = Transition(
                     part.worlds,
                     done[index],
-                    seen[index],
+                    current[index],
                     given[index],
                     rewards,
                     terminated,
@@ -257,7 +257,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                     observations,
                     info,
                 )
-                seen[index] = observations
+                current[index] = observations
                 done[index] += 1
                 if done[index] < steps:
                     given[index] = act(part)  # before it is handed out, so that the worker need not wait
@@ -279,19 +279,19 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _checked(self, actions: Any, environments: range, what: str) -> np.ndarray:
         """Return a copy of actions, which a lost worker is sent again."""
         given = _as_array(actions)
-        wanted = (len(environments), *(self.single_action_space.shape or ()))
-        if given.shape != wanted:
+        expected = (len(environments), *(self.single_action_space.shape or ()))
+        if given.shape != expected:
             raise ValueError(
-                f"{what} have shape {given.shape}, but must have {wanted}: one row of {wanted[1]} numbers "
-                "for each environment."
+                f"{what} have shape {given.shape}, but must have {expected}: one row of {expected[1]} "
+                "numbers for each environment."
             )
         if given.dtype.kind not in "fiub":
             raise ValueError(f"{what} are of type {given.dtype}, but must be real numbers.")
         result = np.array(given, dtype=np.float32)
         if not np.isfinite(result).all():
-            place = int(np.argmax(~np.isfinite(result).all(axis=1)))
+            row = int(np.argmax(~np.isfinite(result).all(axis=1)))
             raise ValueError(
-                f"{what} of environment {environments[place]} are {given[place].tolist()[:12]}, but must be "
+                f"{what} of environment {environments[row]} are {given[row].tolist()[:12]}, but must be "
                 "finite. A policy that gives NaN has diverged: lower its learning rate, or normalize its "
                 "observations."
             )

@@ -17,8 +17,8 @@ def deal_worlds(kinds: Sequence[ModelBuilder], identities: np.ndarray) -> ModelB
         identities: Identity of each environment, shape [env].
     """
     builder = ModelBuilder()
-    place = identities % len(kinds)
-    starts = np.flatnonzero(np.diff(place, prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(place)], strict=True):
-        builder.replicate(kinds[place[start]], int(end - start))
+    kind_index = identities % len(kinds)
+    starts = np.flatnonzero(np.diff(kind_index, prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(kind_index)], strict=True):
+        builder.replicate(kinds[kind_index[start]], int(end - start))
     return builder

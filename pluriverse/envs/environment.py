@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.envs.optional import import_optional
-from pluriverse.envs.random import OBSERVATION_PLACE, RESET_PLACE, EnvironmentRandom
+from pluriverse.envs.random import OBSERVATION_COUNTER, RESET_COUNTER, EnvironmentRandom
 from pluriverse.envs.task import Task
 from pluriverse.launch import record
 from pluriverse.model import Model
@@ -120,8 +120,8 @@ class Environment:
         """Actions of the last step, clipped, shape [env, action_count]; zero at the start of an episode."""
         self.previous_actions = torch.zeros_like(self.actions)
         """Actions of the step before, shape [env, action_count]."""
-        self._beginning_array: Any = wp.zeros(count, dtype=wp.bool, device=wp_device)
-        self._beginning = wp.to_torch(self._beginning_array)
+        self._starting_array: Any = wp.zeros(count, dtype=wp.bool, device=wp_device)
+        self._starting = wp.to_torch(self._starting_array)
         self._everywhere = torch.ones(count, dtype=torch.bool, device=self.device)
         self._is_ready = False
 
@@ -203,8 +203,8 @@ class Environment:
                 robots.refresh()  # or a command that was given before would not be new
             if mask is None:
                 self.simulation.reset()
-        chosen = self._everywhere if mask is None else self._as_mask(mask)
-        self._begin(chosen)
+        selected = self._everywhere if mask is None else self._as_mask(mask)
+        self._begin(selected)
         self._is_ready = True
         return self._observe()
 
@@ -299,14 +299,14 @@ class Environment:
 
     def _begin(self, mask: Any) -> None:
         """Let episodes of environments begin."""
-        self._beginning.copy_(mask)
+        self._starting.copy_(mask)
         self._return_worlds()
         self.episodes += mask
         self.episode_steps.masked_fill_(mask, 0)
         kept = ~mask.unsqueeze(1)
         self.actions *= kept
         self.previous_actions *= kept
-        self._random.begin(RESET_PLACE)
+        self._random.begin(RESET_COUNTER)
         self.task.reset(self, mask)
 
     def _return_worlds(self) -> None:
@@ -332,14 +332,14 @@ class Environment:
 
     def _launch_return(self) -> None:
         if self._randomizer is not None:
-            self._randomizer.apply(self._beginning_array)
-        self.simulation.reset(self._beginning_array)
+            self._randomizer.apply(self._starting_array)
+        self.simulation.reset(self._starting_array)
 
     def _observe(self) -> Any:
         torch = self._torch
-        self._random.begin(OBSERVATION_PLACE)
-        seen = self.task.observe(self)
-        parts = seen if isinstance(seen, dict) else {"observe()": seen}
+        self._random.begin(OBSERVATION_COUNTER)
+        observation = self.task.observe(self)
+        parts = observation if isinstance(observation, dict) else {"observe()": observation}
         for name, part in parts.items():
             if not isinstance(part, torch.Tensor) or part.shape[:1] != (self.env_count,) or part.ndim < 2:
                 shape = tuple(part.shape) if hasattr(part, "shape") else type(part).__name__
@@ -350,9 +350,9 @@ class Environment:
             if not math.isfinite(float(part.sum())):
                 self._refuse_infinite(part, f"observe: {name}")
         # Tensors of robots change with the next step, but learners keep observations.
-        if isinstance(seen, dict):
-            return {name: _owned(part) for name, part in seen.items()}
-        return _owned(seen)
+        if isinstance(observation, dict):
+            return {name: _owned(part) for name, part in observation.items()}
+        return _owned(observation)
 
     def _rewards(self) -> tuple[Any, dict[str, Any]]:
         given = self.task.reward(self)
@@ -376,10 +376,10 @@ class Environment:
         if bool(finite.all()):
             return  # only the sum was too large
         env, column = self._torch.nonzero(~finite)[0].tolist()
-        place = f"column {column} of environment {env}" if values.ndim > 1 else f"environment {env}"
+        where = f"column {column} of environment {env}" if values.ndim > 1 else f"environment {env}"
         raise ValueError(
             f"{type(self.task).__name__}.{what} is {float(values.reshape(self.env_count, -1)[env, column])} "
-            f"in {place}, but must be finite. Look for a division by a length or time that can be zero, or a "
+            f"in {where}, but must be finite. Look for a division by a length or time that can be zero, or a "
             "root of a negative number."
         )
 
@@ -400,12 +400,12 @@ class Environment:
         torch = self._torch
         if not isinstance(actions, torch.Tensor):
             actions = torch.as_tensor(np.asarray(actions))
-        wanted = tuple(self.actions.shape)
-        if tuple(actions.shape) != wanted:
+        expected = tuple(self.actions.shape)
+        if tuple(actions.shape) != expected:
             raise ValueError(
-                f"Environment.step: actions have shape {tuple(actions.shape)}, but must have {wanted}: "
+                f"Environment.step: actions have shape {tuple(actions.shape)}, but must have {expected}: "
                 "one row "
-                f"of {wanted[1]} numbers for each of the {wanted[0]} environments."
+                f"of {expected[1]} numbers for each of the {expected[0]} environments."
             )
         if actions.is_complex():
             raise ValueError("Environment.step: actions are complex numbers, but must be real.")

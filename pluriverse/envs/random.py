@@ -14,14 +14,14 @@ from pluriverse.math.counter_random import open_uniform_of, philox
 # Second word of the key of environment draws, which keeps them distinct from those of randomizers.
 ENVIRONMENT_STREAM = wp.constant(wp.uint32(0x656E7673))
 # Draws of one call are distinguished by their index, calls of one step by this offset.
-CALL_PLACE_COUNT = 1 << 12
+CALL_NUMBER_COUNT = 1 << 12
 # Draws in a reset and in an observation are told apart from those of other functions by the highest bits of
 # the place. All environments observe again where one of them begins anew, and the others have to see the same
 # noise as alone.
-RESET_PLACE = 1 << 30
-OBSERVATION_PLACE = 1 << 29
+RESET_COUNTER = 1 << 30
+OBSERVATION_COUNTER = 1 << 29
 # Which argument of `draw_uniform` is the place.
-PLACE_ARGUMENT = 4
+COUNTER_ARGUMENT = 4
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.envs.random")
@@ -30,7 +30,7 @@ def draw_uniform(
     episode: wp.array[int],  # [env]
     step: wp.array[int],  # [env]
     seed: int,
-    place: int,
+    counter: int,
     values: wp.array2d[float],  # [env, number] out
 ):
     """Draw one number of one environment, uniform between 0 and 1."""
@@ -39,7 +39,7 @@ def draw_uniform(
         wp.uint32(identity[env]),
         wp.uint32(episode[env]),
         wp.uint32(step[env]),
-        wp.uint32(place + number),
+        wp.uint32(counter + number),
         wp.uint32(seed),
         ENVIRONMENT_STREAM,
     )
@@ -62,9 +62,9 @@ class EnvironmentRandom:
         self._call = 0
         self._draws: dict[int, tuple[Any, Any]] = {}
 
-    def begin(self, place: int = 0) -> None:
+    def begin(self, counter: int = 0) -> None:
         """Begin with the first call of a step, or at another place."""
-        self._call = place // CALL_PLACE_COUNT
+        self._call = counter // CALL_NUMBER_COUNT
 
     def uniform(self, low: Any, high: Any, count: int | None = None) -> Any:
         """Return numbers uniform between two bounds, a tensor [env], or [env, count].
@@ -78,15 +78,15 @@ class EnvironmentRandom:
             ValueError: If `count` is out of range.
         """
         width = 1 if count is None else count
-        if not 0 < width <= CALL_PLACE_COUNT:
+        if not 0 < width <= CALL_NUMBER_COUNT:
             raise ValueError(
-                f"uniform: count is {count}, but must be between 1 and {CALL_PLACE_COUNT}. Draw in "
+                f"uniform: count is {count}, but must be between 1 and {CALL_NUMBER_COUNT}. Draw in "
                 "several calls."
             )
         if width not in self._draws:
             self._draws[width] = self._prepared(width)
         draw, numbers = self._draws[width]
-        draw.set_param_at_index(PLACE_ARGUMENT, self._call * CALL_PLACE_COUNT)
+        draw.set_param_at_index(COUNTER_ARGUMENT, self._call * CALL_NUMBER_COUNT)
         with RECORDING:
             draw.launch()
         self._call += 1

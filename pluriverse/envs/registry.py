@@ -24,7 +24,7 @@ class TaskEntry:
     """Name."""
     summary: str
     """What is to be learnt, in a few words."""
-    place: str
+    location: str
     """Module and class, with a colon between them."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the class."""
@@ -188,13 +188,13 @@ def make_task(name: str, **arguments: Any) -> Task:
         TypeError: If the class is no task, or does not take the arguments.
     """
     entry = find_task(name)
-    result: Task = _task_class(entry.place)(**{**entry.arguments, **arguments})
+    result: Task = _task_class(entry.location)(**{**entry.arguments, **arguments})
     return result
 
 
 def takes_argument(entry: TaskEntry, argument: str) -> bool:
     """Return whether the class of a task takes an argument, itself or for the class that it derives from."""
-    for kind in _task_class(entry.place).__mro__:
+    for kind in _task_class(entry.location).__mro__:
         if "__init__" not in vars(kind):
             continue
         parameters = inspect.signature(vars(kind)["__init__"]).parameters
@@ -205,14 +205,14 @@ def takes_argument(entry: TaskEntry, argument: str) -> bool:
     return False
 
 
-def _task_class(place: str) -> type[Task]:
-    module_name, _, class_name = place.rpartition(":")
+def _task_class(location: str) -> type[Task]:
+    module_name, _, class_name = location.rpartition(":")
     module = _load_module(module_name)
     if not hasattr(module, class_name):
         raise KeyError(f"there is no class '{class_name}' in '{module_name}'.")
     kind = getattr(module, class_name)
     if not (isinstance(kind, type) and issubclass(kind, Task)):
-        raise TypeError(f"'{place}' is no task: it must derive from pluriverse.envs.Task.")
+        raise TypeError(f"'{location}' is no task: it must derive from pluriverse.envs.Task.")
     return kind
 
 

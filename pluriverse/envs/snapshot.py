@@ -239,8 +239,8 @@ class _Restorer:
 
     def _values(self, current: Any, content: list[Any], where: str) -> list[Any]:
         return [
-            self.restore(current[place] if place < len(current) else None, each, f"{where}[{place}]")
-            for place, each in enumerate(content)
+            self.restore(current[index] if index < len(current) else None, each, f"{where}[{index}]")
+            for index, each in enumerate(content)
         ]
 
     def _restore_object(self, number: int, current: Any, content: dict[str, Any], where: str) -> Any:
@@ -250,11 +250,11 @@ class _Restorer:
                 "in setup()."
             )
         self._made[number] = current
-        held = vars(current)
+        attributes = vars(current)
         for name, each in content.items():
-            held[name] = self.restore(held.get(name), each, f"{where}.{name}")
-        for name in set(held) - set(content):
-            del held[name]
+            attributes[name] = self.restore(attributes.get(name), each, f"{where}.{name}")
+        for name in set(attributes) - set(content):
+            del attributes[name]
         return current
 
     def _restore_pickled(self, _: int, current: Any, content: bytes, where: str) -> Any:

@@ -241,9 +241,9 @@ class SingleEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Make one step."""
         given = np.asarray(action)
-        wanted = self.action_space.shape
-        if given.shape != wanted:
-            raise ValueError(f"SingleEnv.step: the action has shape {given.shape}, but must have {wanted}.")
+        expected = self.action_space.shape
+        if given.shape != expected:
+            raise ValueError(f"SingleEnv.step: the action has shape {given.shape}, but must have {expected}.")
         observations, rewards, terminated, truncated, info = self._batch.step(given[None])
         terms = {name: float(term[0]) for name, term in info.get("reward_terms", {}).items()}
         return (

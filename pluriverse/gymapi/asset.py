@@ -256,11 +256,11 @@ class Asset:
         order = order[carrier[order] >= 0]
         if np.array_equal(order, np.arange(len(carrier))):
             return
-        place = np.full(len(carrier), -1)
-        place[order] = np.arange(len(order))
+        new_index = np.full(len(carrier), -1)
+        new_index[order] = np.arange(len(order))
         builder.tables[Entity.SHAPE] = builder.tables[Entity.SHAPE].taken(order)
         builder.shape_label = [builder.shape_label[shape] for shape in order]
-        pairs = place[self.shape_filter]
+        pairs = new_index[self.shape_filter]
         self.shape_filter = pairs[(pairs >= 0).all(axis=1)]
 
     def _name_joints(self, chain_names: dict[str, list[str]]) -> None:

@@ -272,25 +272,25 @@ def _decompose(builder: ModelBuilder, options: AssetOptions) -> None:
         builder.approximate_meshes("components", shapes)
         return
     params = options.vhacd_params
-    chosen: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "maxConvexHulls": int(params.max_convex_hulls),
         "maxNumVerticesPerCH": int(params.max_num_vertices_per_ch),
         "resolution": int(params.resolution),
         "asyncACD": False,
     }
     if params.concavity > 0.0:
-        chosen["minimumVolumePercentErrorAllowed"] = 100.0 * float(params.concavity)
-    begin = time.monotonic()
+        settings["minimumVolumePercentErrorAllowed"] = 100.0 * float(params.concavity)
+    began = time.monotonic()
     for number, shape in enumerate(shapes.tolist(), start=1):
         triangle_count = len(builder.meshes[int(builder.shape_source_index[shape])].triangles)
-        if time.monotonic() - begin > PROGRESS_TIME:
+        if time.monotonic() - began > PROGRESS_TIME:
             print(
                 f"V-HACD: mesh {number} of {len(shapes)} ({builder.shape_label[shape]}, {triangle_count} "
                 "triangles); decompositions are kept for the next time",
                 file=sys.stderr,
                 flush=True,
             )
-        builder.approximate_meshes("vhacd", [shape], **chosen)
+        builder.approximate_meshes("vhacd", [shape], **settings)
 
 
 def _raise_to_floor(builder: ModelBuilder) -> None:

@@ -50,9 +50,9 @@ def write_pixel(
     address: wp.array2d[wp.uint64],  # [camera, type] memory of the image, 0 if it is not wanted
 ):
     """Write one pixel of the images of one camera."""
-    slot, place, pixel = wp.tid()
+    slot, index, pixel = wp.tid()
     world = worlds[slot]
-    camera = camera_start[world] + place
+    camera = camera_start[world] + index
     if camera >= camera_start[world + 1]:
         return  # this world has fewer cameras than others
     row = pixel / width
@@ -77,10 +77,10 @@ def write_pixel(
         up = (1.0 - 2.0 * (float(row) + 0.5) / float(height)) * slope
         way = rotation[camera] * wp.vec3(across, up, -1.0)
         before = way * last_rotation[camera]  # of what is infinitely far away
-        seen = shape[camera, row, column]
-        if seen >= 0:
+        hit_shape = shape[camera, row, column]
+        if hit_shape >= 0:
             point = position[camera] + depth[camera, row, column] * way
-            body = shape_body[seen]
+            body = shape_body[hit_shape]
             if body >= 0:
                 local = wp.transform_point(wp.transform_inverse(body_q[body]), point)
                 point = wp.transform_point(last_body_q[body], local)
@@ -95,12 +95,21 @@ def write_pixel(
 
 
 def write_pixels(
-    worlds, camera_start, count_max, view, shape_body, shape_segmentation, seen, body_q, last, address
+    worlds,
+    camera_start,
+    count_max,
+    view,
+    shape_body,
+    shape_segmentation,
+    rendered,
+    body_q,
+    last,
+    address,
 ) -> None:
     """Write the images of the cameras of worlds; `count_max` is the most cameras of a world.
 
-    `seen` are colours, depths and shapes, `last` body poses, positions and rotations of the cameras at the
-    picture before.
+    `rendered` are colours, depths and shapes; `last` are the body poses and the positions and rotations of the
+    cameras at the picture before.
     """
     last_body_q, last_position, last_rotation = last
     launch_kernel(
@@ -114,7 +123,7 @@ def write_pixels(
             view.height,
             shape_body,
             shape_segmentation,
-            *seen,
+            *rendered,
             body_q,
             last_body_q,
             view.camera_position,

@@ -84,8 +84,8 @@ class ActorCameras(CameraBatch):
         state: State = self.sim.prepared.simulation.state
         if self.is_outdated:
             self._make_outputs()
-        if self._looks is not None and self._looks is not self.shapes.looks:
-            self._looks = self.shapes.looks
+        if self._appearance is not None and self._appearance is not self.shapes.appearance:
+            self._appearance = self.shapes.appearance
             self._graphs.clear()
         if self._light_version != self.sim.lights.version:
             self._light_version = self.sim.lights.version
@@ -115,15 +115,15 @@ class ActorCameras(CameraBatch):
     def _make_outputs(self) -> None:
         """Allocate memory for what is rendered, and note where it goes."""
         device, view = self.sim.device, self._view
-        wanted = {kind for record in self.records for kind in record.images}
+        kinds_needed = {kind for record in self.records for kind in record.images}
         address = np.zeros((len(self.records), IMAGE_TYPE_COUNT), dtype=np.uint64)
-        for place, record in enumerate(self.records):
+        for index, record in enumerate(self.records):
             for kind, image in record.images.items():
-                address[place, int(kind)] = image.ptr
+                address[index, int(kind)] = image.ptr
         self._address.assign(address)
 
         def made(dtype: Any, *kinds: ImageType) -> Any:
-            size = (len(self.records), view.height, view.width) if wanted & set(kinds) else (0, 0, 0)
+            size = (len(self.records), view.height, view.width) if kinds_needed & set(kinds) else (0, 0, 0)
             return wp.zeros(size, dtype=dtype, device=device)
 
         flow = ImageType.IMAGE_OPTICAL_FLOW
@@ -141,10 +141,10 @@ class ActorCameras(CameraBatch):
         ]
         self._geometric = images if self._depth.size or self._shape.size else None
         self._pixels = self._color if self._color.size else None
-        self._looks = self.shapes.looks if self._color.size else None
-        if flow in wanted and not self._has_flow:
+        self._appearance = self.shapes.appearance if self._color.size else None
+        if flow in kinds_needed and not self._has_flow:
             self.render_count = 0
-        self._has_flow = flow in wanted
+        self._has_flow = flow in kinds_needed
         self._graphs.clear()
         self.is_outdated = False
 
@@ -154,14 +154,14 @@ class ActorCameras(CameraBatch):
         turned = quaternion_of(axes)
         body, mode = np.full(count, -1, dtype=np.int32), np.full(count, _FIXED, dtype=np.int32)
         local = np.tile([0.0] * 6 + [1.0], (count, 1))
-        for place, record in enumerate(self.records):
-            local[place] = record.pose
+        for index, record in enumerate(self.records):
+            local[index] = record.pose
             if record.body is None:
-                local[place, :3] += record.env.offset
+                local[index, :3] += record.env.offset
             else:
-                actor, index = record.body
-                body[place] = actor.starts["body"] + index
-                mode[place] = _FIXED if record.follows_rotation else _TRACK
+                actor, actor_body = record.body
+                body[index] = actor.starts["body"] + actor_body
+                mode[index] = _FIXED if record.follows_rotation else _TRACK
         pose = np.asarray(poses.compose(local, np.tile([0.0, 0.0, 0.0, *turned], (count, 1))))
         mount = self._mount
         mount.body.assign(body)

@@ -43,15 +43,15 @@ def collision_codes(
     if not bits.any() and len(groups) <= 1:
         return codes, pairs[0]  # all may meet
     rows = max(1, 2**24 // count)
-    for begin in range(0, count, rows):
-        row = np.arange(begin, min(begin + rows, count))[:, None]
+    for start in range(0, count, rows):
+        row = np.arange(start, min(start + rows, count))[:, None]
         column = np.arange(count)[None, :]
-        wanted = (group[row] == group[column]) | (group[row] < 0) | (group[column] < 0)
-        wanted |= actor[row] == actor[column]
-        wanted &= (bits[row] & bits[column]) == 0
-        surplus = (column > row) & groups_collide(codes[row], codes[column]) & ~wanted
+        collides = (group[row] == group[column]) | (group[row] < 0) | (group[column] < 0)
+        collides |= actor[row] == actor[column]
+        collides &= (bits[row] & bits[column]) == 0
+        surplus = (column > row) & groups_collide(codes[row], codes[column]) & ~collides
         first, second = np.nonzero(surplus)
-        pairs.append(np.column_stack([first + begin, second]))
+        pairs.append(np.column_stack([first + start, second]))
     return codes, np.concatenate(pairs)
 
 

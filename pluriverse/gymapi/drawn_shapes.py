@@ -19,7 +19,7 @@ from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.model import Model
 from pluriverse.model_builder import ModelBuilder
 from pluriverse.render import RayCaster, SeenGeometry
-from pluriverse.render.raycast.looks import LookArrays
+from pluriverse.render.raycast.appearance import AppearanceArrays
 from pluriverse.types import Entity, GeoType, ShapeFlags
 
 BITS = {
@@ -38,8 +38,8 @@ class DrawnAsset:
 
     def __init__(self, asset: Asset):
         source = asset.builder if asset.read_visuals is None else asset.read_visuals()
-        place = {label: body for body, label in enumerate(asset.builder.body_label)}
-        carrier = np.array([place.get(label, -1) for label in source.body_label] + [-1], dtype=np.int64)
+        body_index = {label: body for body, label in enumerate(asset.builder.body_label)}
+        carrier = np.array([body_index.get(label, -1) for label in source.body_label] + [-1], dtype=np.int64)
         shown = (source.shape_flags & int(ShapeFlags.VISIBLE)) != 0
         rows = np.flatnonzero(shown & (carrier[source.shape_body] >= 0))
         rows = rows[np.argsort(carrier[source.shape_body[rows]], kind="stable")]
@@ -120,17 +120,17 @@ class DrawnShapes:
         self.segmentation = segmentation
         """Segmentation id of each shape, shape [shape]."""
         self._appearance_of_texture: dict[tuple[int, bool], int] = {}
-        self._looks: LookArrays | None = None
+        self._appearance_arrays: AppearanceArrays | None = None
         for actor in sim.actors:
             self._dress(actor)
         self._segment_grounds()
 
     @property
-    def looks(self) -> LookArrays:
+    def appearance(self) -> AppearanceArrays:
         """Colours and textures for the shader, made when they are needed."""
-        if self._looks is None:
-            self._looks = LookArrays(self.model, self.caster.arrays)
-        return self._looks
+        if self._appearance_arrays is None:
+            self._appearance_arrays = AppearanceArrays(self.model, self.caster.arrays)
+        return self._appearance_arrays
 
     def upload(self) -> None:
         """Bring to the device what calls changed."""
@@ -194,7 +194,7 @@ class DrawnShapes:
                 texture = _six_faces(texture)
             self._appearance_of_texture[key] = len(self.model.appearances)
             self.model.appearances.append(Appearance(texture=texture))
-            self._looks = None
+            self._appearance_arrays = None
         return self._appearance_of_texture[key]
 
     def rescale(self, actor: Actor) -> None:

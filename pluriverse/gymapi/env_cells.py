@@ -33,18 +33,20 @@ def horizontal_axes(sim: Sim) -> list[int]:
     return [0, 2] if int(sim.params.up_axis) == UpAxis.UP_AXIS_Y else [0, 1]
 
 
-def body_reach(asset: Asset) -> np.ndarray:
+def body_radius(asset: Asset) -> np.ndarray:
     """Return the extent of the shapes of each body from its origin [m], shape [body]; -inf without shapes."""
     builder = asset.builder
     sources = builder.shape_source_index
-    lower, upper, radius = compute_shape_bounds(
+    lower, upper, shape_radius = compute_shape_bounds(
         builder.shape_type, builder.shape_scale, sources, builder.meshes
     )
     middle = 0.5 * (lower + upper)
-    away = np.linalg.norm(builder.shape_transform[:, :3], axis=1) + np.linalg.norm(middle, axis=1) + radius
-    reach = np.full(asset.body_count, -np.inf)
-    np.maximum.at(reach, builder.shape_body, away)
-    return reach
+    away = (
+        np.linalg.norm(builder.shape_transform[:, :3], axis=1) + np.linalg.norm(middle, axis=1) + shape_radius
+    )
+    radius = np.full(asset.body_count, -np.inf)
+    np.maximum.at(radius, builder.shape_body, away)
+    return radius
 
 
 def cell_rows(sim: Sim) -> tuple[np.ndarray, np.ndarray]:
@@ -56,13 +58,13 @@ def cell_rows(sim: Sim) -> tuple[np.ndarray, np.ndarray]:
     """
     axes = horizontal_axes(sim)
     margin = float(sim.params.physx.contact_offset)
-    reaches = {id(asset): body_reach(asset) for asset in {actor.asset for actor in sim.actors}}
-    reach = [actor.scale * reaches[id(actor.asset)] + margin for actor in sim.actors]
+    radii = {id(asset): body_radius(asset) for asset in {actor.asset for actor in sim.actors}}
+    radius = [actor.scale * radii[id(actor.asset)] + margin for actor in sim.actors]
     cells = [
         np.tile([*actor.env.lower[axes], *actor.env.upper[axes]], (actor.asset.body_count, 1))
         for actor in sim.actors
     ]
-    joined = np.concatenate(reach)
+    joined = np.concatenate(radius)
     return np.concatenate(cells), np.where(np.isfinite(joined), joined, -UNBOUNDED)
 
 
@@ -75,9 +77,9 @@ def are_apart(sim: Sim) -> bool:
     lows = {tuple(env.lower[axes].tolist()) for env in sim.envs}
     if len(lows) != 1 or len({tuple(env.origin.tolist()) for env in sim.envs}) != len(sim.envs):
         return False
-    cells, reach = cell_rows(sim)
+    cells, radius = cell_rows(sim)
     places = np.concatenate([body_rows(actor)[0][:, :3] for actor in sim.actors])[:, axes]
-    inside = (places - reach[:, None] >= cells[:, :2]) & (places + reach[:, None] <= cells[:, 2:])
+    inside = (places - radius[:, None] >= cells[:, :2]) & (places + radius[:, None] <= cells[:, 2:])
     return bool(inside.all())
 
 
@@ -86,7 +88,7 @@ def find_stray(
     body: wp.array[int],  # [row] body of the model
     offset: wp.array[wp.vec3],  # [row] m, origin of the env in its world
     cell: wp.array[wp.vec4],  # [row] m, lower and upper bounds along two axes of the env
-    reach: wp.array[float],  # [row] m
+    radius: wp.array[float],  # [row] m
     second_axis: int,
     body_q: wp.array[wp.transform],  # [body] m, xyzw
     # out
@@ -94,10 +96,10 @@ def find_stray(
 ):
     """Note a body that is not in the cell of its env."""
     row = wp.tid()
-    place = wp.transform_get_translation(body_q[body[row]]) - offset[row]
-    x = place[0]
-    y = place[second_axis]
-    far = reach[row]
+    position = wp.transform_get_translation(body_q[body[row]]) - offset[row]
+    x = position[0]
+    y = position[second_axis]
+    far = radius[row]
     bounds = cell[row]
     if x - far < bounds[0] or y - far < bounds[1] or x + far > bounds[2] or y + far > bounds[3]:
         wp.atomic_max(stray, 0, row + 1)
@@ -113,26 +115,26 @@ class CellGuard:
     def __init__(self, sim: Sim):
         self._sim = sim
         device = sim.device
-        cells, reach = cell_rows(sim)
+        cells, radius = cell_rows(sim)
         self._cell: Any = wp.array(cells.astype(np.float32), dtype=wp.vec4, device=device)
-        self._reach: Any = wp.array(reach.astype(np.float32), dtype=float, device=device)
+        self._radius: Any = wp.array(radius.astype(np.float32), dtype=float, device=device)
         self._stray: Any = wp.zeros(1, dtype=int, device=device)
         self._steps = 0
         self._has_warned = False
 
-    def look(self, dt: float) -> None:
+    def check(self, dt: float) -> None:
         """Look at where bodies are, after a step."""
         if self._has_warned:
             return
         runtime, device = self._sim.prepared, self._sim.device
         launch_kernel(
             find_stray,
-            dim=self._reach.size,
+            dim=self._radius.size,
             inputs=[
                 runtime.bodies.body,
                 runtime.bodies.offset,
                 self._cell,
-                self._reach,
+                self._radius,
                 horizontal_axes(self._sim)[1],
                 runtime.simulation.state.body_q,
             ],

@@ -27,10 +27,10 @@ def joint_frames(actor: Actor) -> np.ndarray:
     body_q = body_rows(actor)[0].astype(np.float64)
     frames = read(actor, "joint_X_p").reshape(-1, 7).astype(np.float64)
     parent = builder.joint_parent
-    held = parent >= 0
-    frames[held] = poses.compose(body_q[parent[held]], frames[held])
+    has_parent = parent >= 0
+    frames[has_parent] = poses.compose(body_q[parent[has_parent]], frames[has_parent])
     if actor.env.sim.is_prepared:
-        frames[~held, :3] -= actor.env.offset
+        frames[~has_parent, :3] -= actor.env.offset
     return frames
 
 

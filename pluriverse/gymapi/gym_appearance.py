@@ -177,9 +177,9 @@ class AppearanceCalls(Checks):
         """
         call = "set_light_parameters"
         found = self._sim(sim, call)
-        place = as_int(light, "light", call)
+        index = as_int(light, "light", call)
         require(
-            0 <= place < LIGHT_COUNT, call, f"light is {light!r}, but must be from 0 to {LIGHT_COUNT - 1}."
+            0 <= index < LIGHT_COUNT, call, f"light is {light!r}, but must be from 0 to {LIGHT_COUNT - 1}."
         )
         rows = [
             np.array(list(vector(value, what, call)), dtype=np.float64)
@@ -191,7 +191,7 @@ class AppearanceCalls(Checks):
             f"intensity is {intensity!r}, ambient {ambient!r} and direction {direction!r}, but they must be "
             "finite, and the first two not negative.",
         )
-        found.lights.set(place, DistantLight(*rows))
+        found.lights.set(index, DistantLight(*rows))
 
     def _part(self, env: Any, actor_handle: Any, body: Any, call: str) -> tuple[Actor, int]:
         """Return the actor and the body of it that a call means."""

@@ -139,9 +139,9 @@ class AssetCalls(Checks):
         loader: Callable[[str, str, AssetOptions], Asset],
     ) -> Asset:
         found = self._open_sim(sim, call)
-        chosen = _options(options, call)
+        asset_options = _options(options, call)
         try:
-            asset = loader(str(root), str(filename), chosen)
+            asset = loader(str(root), str(filename), asset_options)
         except (AssetError, OSError, ValueError) as error:
             raise GymError(f"{call}: '{filename}' cannot be an asset. {error}") from error
         return self._settle(found, asset)
@@ -406,8 +406,8 @@ class AssetCalls(Checks):
         body = as_int(body_idx, "body_idx", call)
         if not 0 <= body < found.body_count:
             return -1
-        chosen = ForceSensorProperties() if props is None else props.copy()
-        found.force_sensors.append(ForceSensor(body, transform(local_pose, "local_pose", call), chosen))
+        properties = ForceSensorProperties() if props is None else props.copy()
+        found.force_sensors.append(ForceSensor(body, transform(local_pose, "local_pose", call), properties))
         return len(found.force_sensors) - 1
 
 

@@ -38,11 +38,11 @@ class CameraCalls(PreparingCalls):
         """
         call = "create_camera_sensor"
         found = self._env(env, call)
-        chosen = CameraProperties() if properties is None else properties
-        if not isinstance(chosen, CameraProperties):
-            raise TypeError(f"{call}: properties is {chosen!r}, but must be a gymapi.CameraProperties.")
-        _check_properties(chosen, call)
-        record = CameraRecord(found, len(found.cameras), chosen.copy())
+        checked = CameraProperties() if properties is None else properties
+        if not isinstance(checked, CameraProperties):
+            raise TypeError(f"{call}: properties is {checked!r}, but must be a gymapi.CameraProperties.")
+        _check_properties(checked, call)
+        record = CameraRecord(found, len(found.cameras), checked.copy())
         found.cameras.append(record)
         found.sim.cameras.append(record)
         return record.handle
@@ -238,13 +238,13 @@ class CameraCalls(PreparingCalls):
         """Return the camera of a handle."""
         found = self._env(env, call)
         cameras = found.cameras
-        place = as_int(handle, "camera_handle", call)
-        if not 0 <= place < len(cameras):
+        index = as_int(handle, "camera_handle", call)
+        if not 0 <= index < len(cameras):
             raise IndexError(
                 f"{call}: env {found.index} has no camera {handle}; it has {len(cameras)}. Use the handle "
                 "that create_camera_sensor() returned for this env."
             )
-        record = cameras[place]
+        record = cameras[index]
         if record.is_destroyed:
             raise GymError(f"{call}: camera {handle} of env {found.index} was destroyed. Create another one.")
         return record

@@ -125,8 +125,8 @@ class ControlCalls(PreparingCalls):
             for part, what in ((force, "force"), (torque, "torque"))
         ]
         if _space(space, call) == CoordinateSpace.LOCAL_SPACE:
-            turn = body_rows(actor)[0][body, 3:].astype(np.float64)
-            vectors = [poses.rotate(turn, part) for part in vectors]
+            rotation = body_rows(actor)[0][body, 3:].astype(np.float64)
+            vectors = [poses.rotate(rotation, part) for part in vectors]
         self._add_force(actor, body, vectors[0], vectors[1], call)
         return True
 
@@ -193,17 +193,17 @@ class ControlCalls(PreparingCalls):
         return True
 
     def _set_target(self, actor: Actor, dof: int, target: float, mode: DofDriveMode) -> None:
-        chosen = np.arange(actor.asset.dof_count) == dof
-        chosen &= actor.dof_properties["driveMode"] == mode
-        self._write_targets(actor, chosen, np.full(actor.asset.dof_count, target), mode)
+        selected = np.arange(actor.asset.dof_count) == dof
+        selected &= actor.dof_properties["driveMode"] == mode
+        self._write_targets(actor, selected, np.full(actor.asset.dof_count, target), mode)
 
     @staticmethod
-    def _write_targets(actor: Actor, chosen: np.ndarray, values: np.ndarray, mode: DofDriveMode) -> None:
-        if not chosen.any():
+    def _write_targets(actor: Actor, selected: np.ndarray, values: np.ndarray, mode: DofDriveMode) -> None:
+        if not selected.any():
             return
         name = "joint_target_pos" if mode == _POS else "joint_target_vel"
         rows = read(actor, name)
-        rows[actor.asset.dof_index[chosen]] = values[chosen]
+        rows[actor.asset.dof_index[selected]] = values[selected]
         write(actor, name, rows)
 
     @staticmethod

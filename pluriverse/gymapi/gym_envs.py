@@ -55,8 +55,8 @@ class EnvCalls(Checks):
     def get_env(self, sim: Any, index: int) -> Env | None:
         """Return an env, None if there is none of that index."""
         envs = self._sim(sim, "get_env").envs
-        place = as_int(index, "index", "get_env")
-        return envs[place] if 0 <= place < len(envs) else None
+        number = as_int(index, "index", "get_env")
+        return envs[number] if 0 <= number < len(envs) else None
 
     def get_env_origin(self, env: Any) -> Vec3:
         """Return the origin of an env in the sim [m]."""
@@ -137,8 +137,8 @@ class EnvCalls(Checks):
     def get_actor_handle(self, env: Any, index: int) -> int:
         """Return the handle of an actor by position, -1 if there is none."""
         count = len(self._env(env, "get_actor_handle").actors)
-        place = as_int(index, "index", "get_actor_handle")
-        return place if 0 <= place < count else INVALID_HANDLE
+        number = as_int(index, "index", "get_actor_handle")
+        return number if 0 <= number < count else INVALID_HANDLE
 
     def find_actor_handle(self, env: Any, name: str) -> int:
         """Return the handle of the first actor of a name, -1 if there is none."""

@@ -73,8 +73,8 @@ class SensorCalls(PreparingCalls):
 
     def get_vec_env_rigid_contact_forces(self, envs: list[Any]) -> np.ndarray:
         """Return the net contact forces on the bodies of several envs, one after the other [N]."""
-        chosen = self._env_list(envs, "get_vec_env_rigid_contact_forces")
-        parts = [np.zeros(0, dtype=Vec3.dtype), *(self.get_env_rigid_contact_forces(env) for env in chosen)]
+        selected = self._env_list(envs, "get_vec_env_rigid_contact_forces")
+        parts = [np.zeros(0, dtype=Vec3.dtype), *(self.get_env_rigid_contact_forces(env) for env in selected)]
         return np.concatenate(parts)
 
     def get_rigid_contacts(self, sim: Any) -> np.ndarray:
@@ -120,8 +120,8 @@ class SensorCalls(PreparingCalls):
     def get_sensor(self, sim: Any, index: int) -> ForceSensorView | None:
         """Return a force sensor by its index in the sim, None if there is none."""
         found = self._sim(sim, "get_sensor")
-        place = as_int(index, "index", "get_sensor")
-        return ForceSensorView(self, found, place) if 0 <= place < found.sensor_count else None
+        number = as_int(index, "index", "get_sensor")
+        return ForceSensorView(self, found, number) if 0 <= number < found.sensor_count else None
 
     def get_actor_force_sensor_count(self, env: Any, actor_handle: int) -> int:
         """Return the number of force sensors of an actor."""
@@ -130,10 +130,10 @@ class SensorCalls(PreparingCalls):
     def get_actor_force_sensor(self, env: Any, actor_handle: int, index: int) -> ForceSensorView | None:
         """Return a force sensor of an actor, None if there is none of that index."""
         actor = self._actor(env, actor_handle, "get_actor_force_sensor")
-        place = as_int(index, "index", "get_actor_force_sensor")
-        if not 0 <= place < len(actor.asset.force_sensors):
+        number = as_int(index, "index", "get_actor_force_sensor")
+        if not 0 <= number < len(actor.asset.force_sensors):
             return None
-        return ForceSensorView(self, actor.env.sim, actor.sensor_start + place)
+        return ForceSensorView(self, actor.env.sim, actor.sensor_start + number)
 
     def enable_actor_dof_force_sensors(self, env: Any, actor_handle: int) -> bool:
         """Collect the forces on degrees of freedom from now on."""
@@ -170,14 +170,14 @@ class SensorCalls(PreparingCalls):
         """Add an attractor to an env and return its handle."""
         call = "create_rigid_body_attractor"
         found = self._env(env, call)
-        chosen = _checked(properties, call)
-        actor, body = self._body(found, chosen.rigid_handle, call)
+        checked = _checked(properties, call)
+        actor, body = self._body(found, checked.rigid_handle, call)
         if actor.asset.builder.joint_dof_count == 0:
             raise GymError(
                 f"{call}: {actor} is fixed, so nothing can attract it. Load it with fix_base_link=False."
             )
         sim = found.sim
-        attractor = Attractor(actor, body, chosen, len(sim.attractors))
+        attractor = Attractor(actor, body, checked, len(sim.attractors))
         sim.attractors.append(attractor)
         found.attractors.append(attractor)
         if sim.is_prepared:
@@ -192,14 +192,14 @@ class SensorCalls(PreparingCalls):
         """Change an attractor; its body stays."""
         call = "set_attractor_properties"
         found, attractor = self._attractor(env, handle, call)
-        chosen = _checked(properties, call)
+        checked = _checked(properties, call)
         require(
-            chosen.rigid_handle == attractor.properties.rigid_handle,
+            checked.rigid_handle == attractor.properties.rigid_handle,
             call,
-            f"rigid_handle changes from {attractor.properties.rigid_handle} to {chosen.rigid_handle}. Create "
-            "another attractor for another body.",
+            f"rigid_handle changes from {attractor.properties.rigid_handle} to {checked.rigid_handle}. "
+            "Create another attractor for another body.",
         )
-        attractor.properties = chosen
+        attractor.properties = checked
         found.sim.attractors_changed = True
 
     def set_attractor_target(self, env: Any, handle: int, target: Transform) -> None:

@@ -43,11 +43,11 @@ class SimulationCalls(PreparingCalls):
             type: Backend; either names the same physics.
             params: Parameters; copied.
         """
-        chosen = SimParams() if params is None else params
-        if not isinstance(chosen, SimParams):
+        checked = SimParams() if params is None else params
+        if not isinstance(checked, SimParams):
             raise TypeError(f"create_sim: params is {params!r}, but must be a gymapi.SimParams.")
-        _check_params(chosen, "create_sim")
-        name = f"cuda:{int(compute_device)}" if chosen.use_gpu_pipeline else "cpu"
+        _check_params(checked, "create_sim")
+        name = f"cuda:{int(compute_device)}" if checked.use_gpu_pipeline else "cpu"
         try:
             device = wp.get_device(name)
         except (ValueError, RuntimeError) as error:
@@ -58,17 +58,17 @@ class SimulationCalls(PreparingCalls):
                 stacklevel=2,
             )
             return None
-        up = np.array([0.0, 1.0, 0.0]) if chosen.up_axis == UpAxis.UP_AXIS_Y else np.array([0.0, 0.0, 1.0])
-        gravity = np.array(list(chosen.gravity))
+        up = np.array([0.0, 1.0, 0.0]) if checked.up_axis == UpAxis.UP_AXIS_Y else np.array([0.0, 0.0, 1.0])
+        gravity = np.array(list(checked.gravity))
         if gravity.any() and np.cross(up, gravity).any():
             warnings.warn(
                 f"create_sim: gravity is {gravity.tolist()} m/s², but "
-                f"{UpAxis(int(chosen.up_axis)).name} points "
+                f"{UpAxis(int(checked.up_axis)).name} points "
                 "up. Set sim_params.gravity or sim_params.up_axis; neither follows the other.",
                 GymWarning,
                 stacklevel=2,
             )
-        return Sim(chosen, device)
+        return Sim(checked, device)
 
     def destroy_sim(self, sim: Any) -> None:
         """Free what a sim holds. Further calls with it are errors."""
@@ -115,11 +115,11 @@ class SimulationCalls(PreparingCalls):
     def simulate(self, sim: Any) -> None:
         """Advance by `SimParams.dt`."""
         runtime = self._runtime(sim, "simulate")
-        begin = time.perf_counter()
+        start = time.perf_counter()
         runtime.step()
         sim.frame_count += 1
         sim.time += sim.params.dt
-        sim.step_time = time.perf_counter() - begin
+        sim.step_time = time.perf_counter() - start
 
     def fetch_results(self, sim: Any, wait: bool = True) -> None:
         """Wait for the step, if `wait`. Getters give its results without this call too."""

@@ -217,14 +217,14 @@ class StateCalls(PreparingCalls):
     def get_vec_actor_dof_states(self, envs: list[Any], actor_handles: Any, flags: int) -> np.ndarray:
         """Return the states of the degrees of freedom of actors of several envs, one after the other."""
         call = "get_vec_actor_dof_states"
-        chosen = self._env_list(envs, call)
-        handles = _each(actor_handles, len(chosen), call)
-        actors = [self._actor(env, handle, call) for env, handle in zip(chosen, handles, strict=True)]
+        selected = self._env_list(envs, call)
+        handles = _each(actor_handles, len(selected), call)
+        actors = [self._actor(env, handle, call) for env, handle in zip(selected, handles, strict=True)]
         return dof_records(actors, as_int(flags, "flags", call))
 
     def _of_bodies(self, envs: list[Any], handles: Any, call: str) -> np.ndarray:
-        records, chosen = [], self._env_list(envs, call)
-        for env, handle in zip(chosen, _each(handles, len(chosen), call), strict=True):
+        records, selected = [], self._env_list(envs, call)
+        for env, handle in zip(selected, _each(handles, len(selected), call), strict=True):
             actor, body = self._body(env, handle, call)
             records.append(body_states([actor], StateFlags.STATE_ALL)[body])
         return np.array(records, dtype=RigidBodyState.dtype)

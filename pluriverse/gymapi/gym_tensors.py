@@ -42,8 +42,8 @@ class TensorCalls(PreparingCalls):
     def _set_root(self, sim: Any, states: Any, indices: Any, count: int | None, call: str) -> bool:
         tensors = self._tensors(sim, call)
         rows = self._values(sim, states, sim.actor_count, 13, call, "actor")
-        chosen, slots = self._indices(sim, indices, count, call)
-        tensors.write_root(chosen, slots, rows.reshape((sim.actor_count, 13)))
+        selected, slots = self._indices(sim, indices, count, call)
+        tensors.write_root(selected, slots, rows.reshape((sim.actor_count, 13)))
         return True
 
     def acquire_rigid_body_state_tensor(self, sim: Any) -> Tensor:
@@ -97,8 +97,8 @@ class TensorCalls(PreparingCalls):
     def _set_dof(self, sim: Any, states: Any, indices: Any, count: int | None, call: str) -> bool:
         tensors = self._tensors(sim, call)
         rows = self._values(sim, states, sim.dof_count, 2, call, "degree of freedom")
-        chosen, slots = self._indices(sim, indices, count, call)
-        tensors.write_dof(chosen, slots, rows.reshape((sim.dof_count, 2)))
+        selected, slots = self._indices(sim, indices, count, call)
+        tensors.write_dof(selected, slots, rows.reshape((sim.dof_count, 2)))
         return True
 
     def set_dof_position_target_tensor(self, sim: Any, targets: Any) -> bool:
@@ -136,10 +136,10 @@ class TensorCalls(PreparingCalls):
     ) -> bool:
         tensors = self._tensors(sim, call)
         array = self._values(sim, values, sim.dof_count, 1, call, "degree of freedom")
-        chosen, slots = self._indices(sim, indices, count, call)
+        selected, slots = self._indices(sim, indices, count, call)
         control = tensors.runtime.simulation.control
         name = {1: "joint_target_pos", 2: "joint_target_vel", 3: "joint_act"}[mode]
-        tensors.write_control(chosen, slots, mode, array, getattr(control, name))
+        tensors.write_control(selected, slots, mode, array, getattr(control, name))
         if mode == DofDriveMode.DOF_MODE_EFFORT:
             tensors.runtime.has_effort = True
         return True

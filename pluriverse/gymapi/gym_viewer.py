@@ -315,9 +315,14 @@ class ViewerCalls(PreparingCalls):
         found = self._viewer(viewer, call)
         origin = np.zeros(3) if env is None else self._env(env, call).origin
         eye, target = found.position, found.target
-        seen = None if found.window is None or not found.window.is_running else found.window.seen_camera
-        if seen is not None:
-            eye, target = np.array(seen.position, dtype=float), np.array(seen.look_at, dtype=float)
+        client_camera = (
+            None if found.window is None or not found.window.is_running else found.window.seen_camera
+        )
+        if client_camera is not None:
+            eye, target = (
+                np.array(client_camera.position, dtype=float),
+                np.array(client_camera.look_at, dtype=float),
+            )
         forward = (target - eye) / max(float(np.linalg.norm(target - eye)), 1.0e-9)
         left = np.cross(up_direction(found.sim), forward)
         if np.linalg.norm(left) < 1.0e-6:  # straight up or down
@@ -365,8 +370,14 @@ class ViewerCalls(PreparingCalls):
     def get_viewer_size(self, viewer: Any) -> ViewerPoint:
         """Return width and height [pixels]: of the browser, else those that the viewer was created with."""
         found = self._viewer(viewer, "get_viewer_size")
-        seen = None if found.window is None or not found.window.is_running else found.window.seen_camera
-        return found.size if seen is None else ViewerPoint(seen.image_width, seen.image_height)
+        client_camera = (
+            None if found.window is None or not found.window.is_running else found.window.seen_camera
+        )
+        return (
+            found.size
+            if client_camera is None
+            else ViewerPoint(client_camera.image_width, client_camera.image_height)
+        )
 
     def add_lines(self, viewer: Any, env: Any, count: int, vertices: Any, colors: Any) -> None:
         """Draw lines until `clear_lines`; of very many the last 100,000.

@@ -17,11 +17,11 @@ def as_picture(image: np.ndarray, kind: ImageType) -> np.ndarray:
         return np.ascontiguousarray(image.reshape(*image.shape[:2], -1)[:, :, :3])
     if kind is ImageType.IMAGE_DEPTH:
         depth = -image.astype(np.float64)
-        seen = np.isfinite(depth)
+        valid = np.isfinite(depth)
         gray = np.zeros(depth.shape)
-        if seen.any():
-            nearest = max(float(depth[seen].min()), 1.0e-9)
-            gray[seen] = 255.0 * nearest / np.maximum(depth[seen], nearest)
+        if valid.any():
+            nearest = max(float(depth[valid].min()), 1.0e-9)
+            gray[valid] = 255.0 * nearest / np.maximum(depth[valid], nearest)
         return np.repeat(gray.astype(np.uint8)[:, :, None], 3, axis=2)
     if kind is ImageType.IMAGE_SEGMENTATION:
         label = image.astype(np.int64)

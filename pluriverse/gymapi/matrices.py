@@ -94,8 +94,8 @@ class ArticulationMatrices:
     def jacobian(self, name: str) -> wp.array:
         """Return the tensor of the Jacobians of the actors of a name, filled."""
         if name not in self._jacobians:
-            chosen = self._selection(name, "acquire_jacobian_tensor")
-            shape = (chosen.count, chosen.links.size, 6, chosen.columns.size)
+            selection = self._selection(name, "acquire_jacobian_tensor")
+            shape = (selection.count, selection.links.size, 6, selection.columns.size)
             self._jacobians[name] = wp.zeros(shape, dtype=float, device=self._runtime.device)
         self.refresh_jacobians()
         return self._jacobians[name]
@@ -103,8 +103,8 @@ class ArticulationMatrices:
     def mass_matrix(self, name: str) -> wp.array:
         """Return the tensor of the mass matrices of the actors of a name, filled."""
         if name not in self._mass_matrices:
-            chosen = self._selection(name, "acquire_mass_matrix_tensor")
-            shape = (chosen.count, chosen.dofs.size, chosen.dofs.size)
+            selection = self._selection(name, "acquire_mass_matrix_tensor")
+            shape = (selection.count, selection.dofs.size, selection.dofs.size)
             self._mass_matrices[name] = wp.zeros(shape, dtype=float, device=self._runtime.device)
         self.refresh_mass_matrices()
         return self._mass_matrices[name]
@@ -116,11 +116,11 @@ class ArticulationMatrices:
             return
         self._all_jacobians = eval_jacobian(runtime.model, runtime.simulation.state, self._all_jacobians)
         for name, target in self._jacobians.items():
-            chosen = self._selections[name]
+            selection = self._selections[name]
             launch_kernel(
                 copy_jacobian,
-                dim=(chosen.count, chosen.links.size),
-                inputs=[chosen.articulations, chosen.links, chosen.columns, self._all_jacobians],
+                dim=(selection.count, selection.links.size),
+                inputs=[selection.articulations, selection.links, selection.columns, self._all_jacobians],
                 outputs=[target],
                 device=runtime.device,
             )
@@ -134,11 +134,11 @@ class ArticulationMatrices:
             runtime.model, runtime.simulation.state, self._all_mass_matrices
         )
         for name, target in self._mass_matrices.items():
-            chosen = self._selections[name]
+            selection = self._selections[name]
             launch_kernel(
                 copy_mass_matrix,
-                dim=(chosen.count, chosen.dofs.size),
-                inputs=[chosen.articulations, chosen.dofs, self._all_mass_matrices],
+                dim=(selection.count, selection.dofs.size),
+                inputs=[selection.articulations, selection.dofs, self._all_mass_matrices],
                 outputs=[target],
                 device=runtime.device,
             )

@@ -41,7 +41,7 @@ def prepare(sim: Sim, call: str) -> Runtime:
     sim.prepared_by = call
     runtime.has_effort = sim.efforts_pending
     if sim.are_envs_apart:
-        runtime.after_step.append(CellGuard(sim).look)
+        runtime.after_step.append(CellGuard(sim).check)
     contacts = sim.add_part(ContactReadings(runtime))
     if sim.sensor_count:
         sim.add_part(SensorReadings(sim, contacts))

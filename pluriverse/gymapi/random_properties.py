@@ -97,8 +97,8 @@ def get_bucketed_val(new_prop_val: Any, attr_randomization_params: Mapping[str, 
     width = (high - low) / count
     if width == 0.0:
         return np.zeros_like(new_prop_val) + low
-    place = np.floor((np.asarray(new_prop_val) - low) / width)
-    return low + width * np.clip(place, 0, count - 1)
+    bucket = np.floor((np.asarray(new_prop_val) - low) / width)
+    return low + width * np.clip(bucket, 0, count - 1)
 
 
 def apply_random_samples(

@@ -36,11 +36,11 @@ def scale_actor(actor: Actor, scale: float, *, gains: bool) -> None:
     write(actor, "body_mass", read(actor, "body_mass") * factor**3)
     write(actor, "body_inertia", read(actor, "body_inertia") * factor**5)
     write(actor, "body_com", read(actor, "body_com") * factor)
-    held = builder.joint_parent >= 0
+    has_parent = builder.joint_parent >= 0
     parent_frame = read(actor, "joint_X_p").reshape(-1, 7)
     child_frame = read(actor, "joint_X_c").reshape(-1, 7)
     root_frame = parent_frame[asset.root_joint].copy()
-    parent_frame[held, :3] *= factor
+    parent_frame[has_parent, :3] *= factor
     child_frame[:, :3] *= factor
     parent_frame[asset.root_joint] = root_frame
     write(actor, "joint_X_p", parent_frame)

@@ -62,14 +62,16 @@ def read_sensor(
     before, after = body_qd_before[body], body_qd[body]
     pose = body_q[body]
     total = body_mass[body] * (wp.spatial_top(after) - wp.spatial_top(before)) / dt
-    turn = spin(pose, body_inertia[body], wp.spatial_bottom(after))
-    turn = (turn - spin(body_q_before[body], body_inertia[body], wp.spatial_bottom(before))) / dt
+    angular_rate = spin(pose, body_inertia[body], wp.spatial_bottom(after))
+    angular_rate = (
+        angular_rate - spin(body_q_before[body], body_inertia[body], wp.spatial_bottom(before))
+    ) / dt
     options = sensors.options[sensor]
     force = wp.vec3()
     torque = wp.vec3()
     if options & 1:
         force += total - contact_force[row]
-        torque += turn - contact_torque[row]
+        torque += angular_rate - contact_torque[row]
     if options & 2:
         force += contact_force[row]
         torque += contact_torque[row]

@@ -102,8 +102,8 @@ def write_shape_properties(actor: Actor, properties: Any, call: str) -> None:
 
 def _given_offsets(given: np.ndarray, present: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarray:
     """Return offsets to set: values that are as they were read stay, also where they are those of the sim."""
-    wanted = np.column_stack([columns["contact_offset"], columns["rest_offset"]])
-    return np.where(np.isnan(wanted) | (wanted == present), given, wanted)
+    requested = np.column_stack([columns["contact_offset"], columns["rest_offset"]])
+    return np.where(np.isnan(requested) | (requested == present), given, requested)
 
 
 def _stiffness(compliance: np.ndarray) -> np.ndarray:

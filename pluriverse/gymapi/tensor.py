@@ -116,12 +116,12 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
         array = wp.from_dlpack(source.contiguous() if hasattr(source, "contiguous") else source)
     elif isinstance(value, np.ndarray | list | tuple):
         host = np.ascontiguousarray(value)
-        wanted = np.int32 if dtype is wp.int32 else np.float32
+        dtype_of_copy = np.int32 if dtype is wp.int32 else np.float32
         if dtype is wp.int32 and host.dtype.kind not in "iu" and host.size:
             raise TypeError(f"{call}: {what} has type {host.dtype}, but must be whole numbers.")
         if dtype is wp.int32:
             _check_indices(host, call, what)
-        host = host.astype(wanted, copy=False)
+        host = host.astype(dtype_of_copy, copy=False)
         array = wp.array(host.reshape(-1), dtype=dtype, device=device, copy=not device.is_cpu)
     else:
         raise TypeError(

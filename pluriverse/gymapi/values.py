@@ -206,8 +206,8 @@ class Quat(_Record):
     def rotate(self, vector: Vec3) -> Vec3:
         """Return the rotated vector."""
         axis = Vec3(self.x, self.y, self.z)
-        turn = axis.cross(vector) * 2.0
-        return vector + turn * self.w + axis.cross(turn)
+        twice_cross = axis.cross(vector) * 2.0
+        return vector + twice_cross * self.w + axis.cross(twice_cross)
 
     def inverse(self) -> "Quat":
         """Return the opposite rotation."""
@@ -241,8 +241,8 @@ class Transform(_Record):
 
     def inverse(self) -> "Transform":
         """Return the inverse pose."""
-        turn = self.r.inverse()
-        return Transform(turn.rotate(-self.p), turn)
+        rotation = self.r.inverse()
+        return Transform(rotation.rotate(-self.p), rotation)
 
     def transform_point(self, point: Vec3) -> Vec3:
         """Return a point given in this frame, in the outer one."""
@@ -254,21 +254,21 @@ class Transform(_Record):
 
     def transform_points(self, points: Any) -> np.ndarray:
         """Return points (structured `Vec3` array) given in this frame, in the outer one."""
-        rows = self._turned(points) + np.array(self.p._numbers())
+        rows = self._rotated(points) + np.array(self.p._numbers())
         return _vectors(rows)
 
     def transform_vectors(self, vectors: Any) -> np.ndarray:
         """Return directions (structured `Vec3` array) given in this frame, in the outer one."""
-        return _vectors(self._turned(vectors))
+        return _vectors(self._rotated(vectors))
 
-    def _turned(self, vectors: Any) -> np.ndarray:
+    def _rotated(self, vectors: Any) -> np.ndarray:
         rows = np.asarray(vectors)
         if rows.dtype.names:
             rows = np.stack([rows[name] for name in ("x", "y", "z")], axis=-1)
         rows = rows.astype(np.float64).reshape(-1, 3)
         axis = np.array([self.r.x, self.r.y, self.r.z])
-        turn = 2.0 * np.cross(axis, rows)
-        return rows + self.r.w * turn + np.cross(axis, turn)
+        twice_cross = 2.0 * np.cross(axis, rows)
+        return rows + self.r.w * twice_cross + np.cross(axis, twice_cross)
 
 
 def _vectors(rows: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ class ViewerRenderer(PictureRenderer):
     """
 
     def __init__(self, sim: Sim, shapes: DrawnShapes):
-        super().__init__(shapes.model, caster=shapes.caster, looks=shapes.looks)
+        super().__init__(shapes.model, caster=shapes.caster, appearance=shapes.appearance)
         self._sim, self._shapes = sim, shapes
 
     def _light(self, style: Any, camera: Camera, corners: np.ndarray, layout: WorldLayout) -> Any:
@@ -48,7 +48,7 @@ class ViewerRenderer(PictureRenderer):
             lines: Ends of lines in the sim [m], shape [line, 2, 3], and their colours, shape [line, 3].
         """
         self._shapes.upload()
-        self.looks = self._shapes.looks
+        self.appearance = self._shapes.appearance
         origins = world_origins(self._sim)
         distance = np.linalg.norm(origins - target, axis=1)
         worlds = np.sort(np.argsort(distance, kind="stable")[:WORLD_COUNT_MAX])
@@ -90,7 +90,7 @@ def draw_lines(pixels: np.ndarray, camera: Camera, ends: np.ndarray, colors: np.
     local = (np.asarray(ends, dtype=np.float64) - np.array(camera.position)) @ camera.rotation
     first, second = local[:, 0], local[:, 1]
     depth = -local[:, :, 2]
-    seen = (depth > LINE_NEAR).any(axis=1) & np.isfinite(local).all(axis=(1, 2))
+    visible = (depth > LINE_NEAR).any(axis=1) & np.isfinite(local).all(axis=(1, 2))
     # What is behind the eye is cut off.
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((LINE_NEAR - depth[:, 0]) / (depth[:, 1] - depth[:, 0]), 0.0, 1.0)[:, None]
@@ -101,7 +101,7 @@ def draw_lines(pixels: np.ndarray, camera: Camera, ends: np.ndarray, colors: np.
     image = Image.fromarray(pixels)
     canvas = ImageDraw.Draw(image)
     shades = np.clip(255.0 * np.asarray(colors), 0.0, 255.0).astype(int)
-    for line in np.flatnonzero(seen).tolist():
+    for line in np.flatnonzero(visible).tolist():
         places = []
         for point in (first[line], second[line]):
             places.append(0.5 * width + scale * point[0] / -point[2])

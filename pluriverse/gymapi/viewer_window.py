@@ -100,8 +100,8 @@ class ActorPull(Pull):
     def __init__(self, sim: Sim, simulation: Any, body: int, point: np.ndarray | None) -> None:
         super().__init__(simulation, body, point)
         self._sim = sim
-        place = int(sim.prepared.body_row.numpy()[body])
-        self._row = place if place >= 0 else -2 - place
+        row = int(sim.prepared.body_row.numpy()[body])
+        self._row = row if row >= 0 else -2 - row
         self._frame = -1
 
     def _exert(self, force: np.ndarray) -> None:

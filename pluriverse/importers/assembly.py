@@ -220,15 +220,15 @@ def _add_joint(
     }
     parts = [(joint.origin, dof)]
     if joint.type is JointType.D6:
-        parts = [(part.origin, dof + place) for place, part in enumerate(joint.dofs)]
-    for origin, place in parts:
-        placement.joints[origin], placement.dofs[origin] = builder.joint_count, place
+        parts = [(part.origin, dof + dof_index) for dof_index, part in enumerate(joint.dofs)]
+    for origin, dof_index in parts:
+        placement.joints[origin], placement.dofs[origin] = builder.joint_count, dof_index
     if joint.type is JointType.FREE:
         index = builder.add_joint_free(child, **common)
         pose = xform @ Frame(np.array(joint.q[:3]), np.array(joint.q[3:]))
         builder.joint_q[coord : coord + 7] = [*pose.position, *pose.quat]
-        turn = xform.matrix
-        builder.joint_qd[dof : dof + 6] = [*(turn @ joint.qd[:3]), *(turn @ joint.qd[3:])]
+        rotation = xform.matrix
+        builder.joint_qd[dof : dof + 6] = [*(rotation @ joint.qd[:3]), *(rotation @ joint.qd[3:])]
         return index
     common["parent_xform"] = _transform(xform @ joint.parent_frame)
     common["child_xform"] = _transform(joint.child_frame)
@@ -264,9 +264,9 @@ def _add_joint(
 def _custom_of_dofs(joint: JointDescription) -> dict[str, Any]:
     """Return the custom attributes of the degrees of freedom, by key and place."""
     result: dict[str, Any] = {}
-    for place, dof in enumerate(joint.dofs if joint.dof is None else [joint.dof]):
+    for index, dof in enumerate(joint.dofs if joint.dof is None else [joint.dof]):
         for key, value in dof.custom.items():
-            result.setdefault(key, {})[place] = value
+            result.setdefault(key, {})[index] = value
     return result
 
 

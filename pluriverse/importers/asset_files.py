@@ -66,20 +66,24 @@ class AssetFiles:
         """
         _, is_url, path = reference.strip().rpartition("://")
         written = [part for part in re.split(r"[/\\]", path) if part not in ("", ".", "..")]
-        wanted = [part.lower() for part in written]
-        if not wanted or (is_url and not reference.strip().startswith(("package://", "model://", "file://"))):
+        reference_parts = [part.lower() for part in written]
+        if not reference_parts or (
+            is_url and not reference.strip().startswith(("package://", "model://", "file://"))
+        ):
             return []
         for folder in self.folders if self.is_file else ():
             for above in folder.parents[:PARENTS_SEARCHED]:
                 if (above / Path(*written)).is_file():
                     return [above / Path(*written)]
-        found = [(file, [part.lower() for part in file.parts]) for file in self._index.get(wanted[-1], ())]
+        found = [
+            (file, [part.lower() for part in file.parts]) for file in self._index.get(reference_parts[-1], ())
+        ]
         meant = {os.path.normpath(folder / Path(*written)).lower() for folder in self.folders}
         in_place = [file for file, _ in found if str(file).lower() in meant]
         if in_place:
             return in_place
-        for count in range(len(wanted), 0, -1):
-            matching = [file for file, parts in found if parts[-count:] == wanted[-count:]]
+        for count in range(len(reference_parts), 0, -1):
+            matching = [file for file, parts in found if parts[-count:] == reference_parts[-count:]]
             if matching:
                 return matching
         return []

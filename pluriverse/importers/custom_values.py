@@ -18,9 +18,9 @@ def set_value(builder: Any, attribute: Any, value: Any) -> None:
     row = max(builder.current_world, 0) if world else 0
     values = attribute.values
     if row in values and not np.array_equal(attribute.convert(values[row]), attribute.convert(value)):
-        place = f"world {row}" if world else "the whole model"
+        where = f"world {row}" if world else "the whole model"
         warnings.warn(
-            f"{attribute.label} of {place} was {values[row]} so far and is {value} in the asset added now, "
+            f"{attribute.label} of {where} was {values[row]} so far and is {value} in the asset added now, "
             "which is used. Give all assets the same.",
             stacklevel=4,
         )
@@ -74,8 +74,8 @@ class XmlAttributes:
 
     def names(self, frequencies: Iterable[Entity]) -> set[str]:
         """Return the names of XML attributes that elements of some kinds may carry."""
-        wanted = set(frequencies)
-        return {self._name(attribute) for attribute in self._attributes if attribute.frequency in wanted}
+        selected = set(frequencies)
+        return {self._name(attribute) for attribute in self._attributes if attribute.frequency in selected}
 
     def read(
         self,
@@ -95,10 +95,10 @@ class XmlAttributes:
         Raises:
             AssetError: If a text is not a valid value of its attribute.
         """
-        wanted, result = set(frequencies), {}
+        selected, result = set(frequencies), {}
         for attribute in self._attributes:
             text = element.get(self._name(attribute))
-            if attribute.frequency not in wanted or text is None:
+            if attribute.frequency not in selected or text is None:
                 continue
             transformer = getattr(attribute, f"{self._kind}_value_transformer")
             try:

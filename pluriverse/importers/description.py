@@ -154,8 +154,8 @@ class JointDescription:
             return Frame(self.q[0] * self.dof.axis, IDENTITY.quat)
         if self.type is JointType.D6:
             motion = IDENTITY
-            for place, (dof, q) in enumerate(zip(self.dofs, self.q, strict=True)):
-                linear = place < self.linear_count
+            for index, (dof, q) in enumerate(zip(self.dofs, self.q, strict=True)):
+                linear = index < self.linear_count
                 motion = motion @ (
                     make_frame(q * dof.axis) if linear else make_frame(quat=quat_from_axis_angle(dof.axis, q))
                 )

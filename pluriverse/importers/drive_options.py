@@ -27,11 +27,11 @@ def give_drives(what: str, robot: RobotDescription, drive_gains: Gains, effort_l
     Raises:
         ValueError: If a number is out of range, or a name matches no joint.
     """
-    for name, drive, target in _chosen(what, "drive_gains", robot, drive_gains, _is_undriven):
+    for name, drive, target in _selected(what, "drive_gains", robot, drive_gains, _is_undriven):
         drive.target_ke, drive.target_kd = _pair(what, name, target[1])
         drive.mode = JointTargetMode.POSITION if drive.target_ke > 0.0 else JointTargetMode.VELOCITY
         drive.target_pos, drive.target_vel = target[0], 0.0
-    for name, drive, target in _chosen(what, "effort_limit", robot, effort_limit, _is_unlimited):
+    for name, drive, target in _selected(what, "effort_limit", robot, effort_limit, _is_unlimited):
         limit = target[1]
         if not _is_number(limit) or not limit >= 0.0:
             raise ValueError(
@@ -48,7 +48,7 @@ def _is_unlimited(dof: DofDescription) -> bool:
     return dof.effort_limit is None or np.isinf(dof.effort_limit)
 
 
-def _chosen(
+def _selected(
     what: str,
     option: str,
     robot: RobotDescription,
@@ -63,9 +63,9 @@ def _chosen(
     if not isinstance(given, Mapping):
         for joint in joints:
             if id(joint) not in led:
-                for place, dof in enumerate(_dofs(joint)):
+                for index, dof in enumerate(_dofs(joint)):
                     if needs(dof):
-                        yield _name(joint), dof, (_initial(joint, place), given)
+                        yield _name(joint), dof, (_initial(joint, index), given)
         return
     for pattern, value in given.items():
         found = [joint for joint in joints if _dofs(joint) and _matches(joint, pattern)]
@@ -75,16 +75,16 @@ def _chosen(
                 f"{what}: {option} names {pattern!r}, but no joint is called so; there are {names}."
             )
         for joint in found:
-            for place, dof in enumerate(_dofs(joint)):
-                yield _name(joint), dof, (_initial(joint, place), value)
+            for index, dof in enumerate(_dofs(joint)):
+                yield _name(joint), dof, (_initial(joint, index), value)
 
 
 def _dofs(joint: JointDescription) -> list[DofDescription]:
     return joint.dofs if joint.dof is None else [joint.dof]
 
 
-def _initial(joint: JointDescription, place: int) -> float:
-    return float(joint.q[place]) if place < len(joint.q) else 0.0
+def _initial(joint: JointDescription, index: int) -> float:
+    return float(joint.q[index]) if index < len(joint.q) else 0.0
 
 
 def _name(joint: JointDescription) -> str:

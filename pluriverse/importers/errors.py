@@ -26,8 +26,8 @@ class AssetError(ValueError):
         """The value that is wrong, or None."""
         self.remedy = remedy
         """The remedy."""
-        place = ": ".join(part for part in (self.file, element) if part)
-        super().__init__(f"{place + ': ' if place else ''}{problem.rstrip('.')}. {remedy}")
+        location = ": ".join(part for part in (self.file, element) if part)
+        super().__init__(f"{location + ': ' if location else ''}{problem.rstrip('.')}. {remedy}")
 
 
 class AssetFileError(AssetError):

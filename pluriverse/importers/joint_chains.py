@@ -31,26 +31,26 @@ def merge_joint_chains(robot: RobotDescription) -> RobotDescription:
             end_of_link.update(dict.fromkeys(chain[:-1], index))
             axis_of_link.update({part: axis for axis, part in enumerate(chain)})
     kept = [index for index in range(len(robot.links)) if index not in end_of_link]
-    place = {WORLD: WORLD} | {index: number for number, index in enumerate(kept)}
-    place |= {index: place[end] for index, end in end_of_link.items()}
+    new_index = {WORLD: WORLD} | {index: number for number, index in enumerate(kept)}
+    new_index |= {index: new_index[end] for index, end in end_of_link.items()}
     links = [merged.get(index, robot.links[index]) for index in kept]
     return dataclasses.replace(
         robot,
-        links=[dataclasses.replace(link, parent=place[link.parent]) for link in links],
-        excluded_pairs=[(place[a], place[b]) for a, b in robot.excluded_pairs],
+        links=[dataclasses.replace(link, parent=new_index[link.parent]) for link in links],
+        excluded_pairs=[(new_index[a], new_index[b]) for a, b in robot.excluded_pairs],
         loops=[
-            dataclasses.replace(loop, links=(place[loop.links[0]], place[loop.links[1]]))
+            dataclasses.replace(loop, links=(new_index[loop.links[0]], new_index[loop.links[1]]))
             for loop in robot.loops
         ],
         loop_joints=[
-            dataclasses.replace(loop, links=(place[loop.links[0]], place[loop.links[1]]))
+            dataclasses.replace(loop, links=(new_index[loop.links[0]], new_index[loop.links[1]]))
             for loop in robot.loop_joints
         ],
         couplings=[
             dataclasses.replace(
                 coupling,
-                link=place[coupling.link],
-                leader=None if coupling.leader is None else place[coupling.leader],
+                link=new_index[coupling.link],
+                leader=None if coupling.leader is None else new_index[coupling.leader],
                 axis=axis_of_link.get(coupling.link, coupling.axis),
                 leader_axis=axis_of_link.get(
                     WORLD if coupling.leader is None else coupling.leader, coupling.leader_axis
@@ -84,21 +84,21 @@ def _make_d6(joints: list[JointDescription]) -> JointDescription | None:
         return None
     # Move the frames between the joints to the ends of the chain: rotations outward, which rotates the axes
     # behind them, translations inward, which is possible past slides only.
-    parent_frame, turn = joints[0].parent_frame, IDENTITY
+    parent_frame, rotation = joints[0].parent_frame, IDENTITY
     dofs = []
     for number, joint in enumerate(joints):
         if number > 0:
             inner = joints[number - 1].child_frame
             between = inner.inverse() @ joint.parent_frame
             if number <= linear_count:
-                parent_frame = parent_frame @ make_frame(turn.apply(between.position))
+                parent_frame = parent_frame @ make_frame(rotation.apply(between.position))
             else:
                 size = np.linalg.norm(inner.position) + np.linalg.norm(joint.parent_frame.position)
                 if np.linalg.norm(between.position) > ANCHOR_ROUNDING * size:
                     return None
-            turn = turn @ Frame(np.zeros(3), between.quat)
+            rotation = rotation @ Frame(np.zeros(3), between.quat)
         assert joint.dof is not None
-        axis = turn.apply(joint.dof.axis)
+        axis = rotation.apply(joint.dof.axis)
         dofs.append(dataclasses.replace(joint.dof, axis=axis, origin=joint.origin))
     path = joints[0].label.rpartition("/")[0]
     names = "_".join(joint.label.rpartition("/")[2] for joint in joints)
@@ -106,7 +106,7 @@ def _make_d6(joints: list[JointDescription]) -> JointDescription | None:
         f"{path}/{names}" if path else names,
         JointType.D6,
         parent_frame=parent_frame,
-        child_frame=joints[-1].child_frame @ turn.inverse(),
+        child_frame=joints[-1].child_frame @ rotation.inverse(),
         dofs=dofs,
         linear_count=linear_count,
         q=[joint.q[0] for joint in joints],

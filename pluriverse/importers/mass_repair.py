@@ -74,10 +74,10 @@ def repair_masses(
             carried[index] = combine_mass_properties([link.mass_properties, *rest])
     armatures = [least_armature(link.joint, armature_default) for link in robot.links]
     for _ in robot.links:  # each pass gives one link a mass
-        place = find_joint_without_pivot(robot, halves, armatures)
-        if place is None or robot.links[place].mass_properties.mass > 0.0:
+        heavier = find_joint_without_pivot(robot, halves, armatures)
+        if heavier is None or robot.links[heavier].mass_properties.mass > 0.0:
             break
-        _give_mass(robot.links[place], MASS_SHARE * carried[place].mass, report, mesh_maxhullvert)
+        _give_mass(robot.links[heavier], MASS_SHARE * carried[heavier].mass, report, mesh_maxhullvert)
 
 
 def _repair_link(

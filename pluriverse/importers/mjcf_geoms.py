@@ -36,7 +36,7 @@ def add_shapes(
     # Rows of the namespace may name geoms that do not collide otherwise.
     named = paired | _wrapped_geoms(model) if options["custom"].namespace.is_registered else set()
     meshes: dict[int, Mesh] = {}
-    looks = MjcfAppearances(model, report)
+    appearances = MjcfAppearances(model, report)
     added: dict[int, ShapeDescription] = {}
     for body in range(model.nbody):
         link = link_of_body[body]
@@ -58,7 +58,7 @@ def add_shapes(
                     report.add("contact pair", name, "its geoms have no contact bits, so they never collide")
                 if not options["parse_visuals"] and geom not in named:
                     continue
-            shape = _shape(model, geom, f"{path}/{name}", name, meshes, looks, options, report)
+            shape = _shape(model, geom, f"{path}/{name}", name, meshes, appearances, options, report)
             if shape is None:
                 continue
             shape.collides = colliding[geom]
@@ -122,7 +122,7 @@ def _shape(
     label: str,
     name: str,
     meshes: dict[int, Mesh],
-    looks: MjcfAppearances,
+    appearances: MjcfAppearances,
     options: MjcfSettings,
     report: ImportReport,
 ) -> ShapeDescription | None:
@@ -138,7 +138,7 @@ def _shape(
         frame,
         color=(float(rgba[0]), float(rgba[1]), float(rgba[2])),
         is_visible=bool(rgba[3] > 0.0),
-        appearance=looks.of_material(int(model.geom_matid[geom]), float(rgba[3])),
+        appearance=appearances.of_material(int(model.geom_matid[geom]), float(rgba[3])),
         contype=int(model.geom_contype[geom]),
         conaffinity=int(model.geom_conaffinity[geom]),
         origin=("geom", geom),

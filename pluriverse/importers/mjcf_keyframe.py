@@ -81,12 +81,12 @@ def read_keyframes(
         qpos, qvel = model.key_qpos[keyframe], model.key_qvel[keyframe]
         q, qd = np.array(builder.joint_q), np.array(builder.joint_qd)
         for joint in range(model.njnt):
-            place = placement.joints.get(("joint", joint))
-            if place is None:
+            joint_index = placement.joints.get(("joint", joint))
+            if joint_index is None:
                 continue
             dof = placement.dofs["joint", joint]
-            coord = int(builder.joint_q_start[place] + dof - builder.joint_qd_start[place])
-            body = int(builder.joint_child[place])
+            coord = int(builder.joint_q_start[joint_index] + dof - builder.joint_qd_start[joint_index])
+            body = int(builder.joint_child[joint_index])
             own_q, own_qd = _joint_state(model, joint, qpos, qvel, builder.body_com[body], options["scale"])
             if model.jnt_type[joint] == FREE:
                 pose = xform @ Frame(np.array(own_q[:3]), np.array(own_q[3:]))
@@ -114,9 +114,9 @@ def _joint_state(
     if kind == FREE:
         position = scale * qpos[start : start + 3]
         quat = quat_from_wxyz(qpos[start + 3 : start + 7])
-        turn = quat_to_matrix(quat)
-        angular = turn @ qvel[dof + 3 : dof + 6]
-        linear = scale * qvel[dof : dof + 3] + np.cross(angular, turn @ com)
+        rotation = quat_to_matrix(quat)
+        angular = rotation @ qvel[dof + 3 : dof + 6]
+        linear = scale * qvel[dof : dof + 3] + np.cross(angular, rotation @ com)
         return [*position, *(quat / np.linalg.norm(quat))], [*linear, *angular]
     if kind == BALL:
         quat = quat_from_wxyz(qpos[start : start + 4])

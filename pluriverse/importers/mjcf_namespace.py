@@ -59,7 +59,7 @@ class MujocoNamespace:
             self._report.add(feature, entity, KEPT, ImportSeverity.NOTE)
         return self.is_registered
 
-    def chosen(self, **values: Any) -> dict[str, Any]:
+    def selected(self, **values: Any) -> dict[str, Any]:
         """Return custom attributes by key: the given ones that are declared and differ from the default."""
         result = {}
         for name, value in values.items():
@@ -77,7 +77,7 @@ class MujocoNamespace:
             return {}
         policies = {element.id: element for element in source.spec.bodies}
         policy = getattr(policies.get(body), "sleep", 0)
-        return self.chosen(gravcomp=source.model.body_gravcomp[body], sleep_policy=int(policy))
+        return self.selected(gravcomp=source.model.body_gravcomp[body], sleep_policy=int(policy))
 
     def of_joint(self, model: Any, joint: int, name: str) -> dict[str, Any]:
         """Return the custom attributes of the degrees of freedom of a joint."""
@@ -93,7 +93,7 @@ class MujocoNamespace:
         values["joint_dof_label"] = name
         if model.jnt_type[joint] == BALL:
             values["dof_passive_stiffness"] = model.jnt_stiffness[joint]
-        return self.chosen(**values)
+        return self.selected(**values)
 
     def of_geom(self, model: Any, geom: int) -> dict[str, Any]:
         """Return the custom attributes of a geom."""
@@ -102,13 +102,13 @@ class MujocoNamespace:
         values = {key: getattr(model, f"geom_{field}")[geom] for key, field in GEOM_FIELDS}
         if not np.allclose(model.geom_solref[geom], DEFAULT_SOLREF):
             values |= {"solref": model.geom_solref[geom], "solref_mode": RAW}
-        return self.chosen(**values)
+        return self.selected(**values)
 
     def of_equality(self, model: Any, equality: int) -> dict[str, Any]:
         """Return the custom attributes of an equality constraint."""
         if not self.is_registered:
             return {}
-        return self.chosen(eq_solref=model.eq_solref[equality], eq_solimp=model.eq_solimp[equality])
+        return self.selected(eq_solref=model.eq_solref[equality], eq_solimp=model.eq_solimp[equality])
 
     def set_options(self, source: MjcfSource) -> set[str]:
         """Set the options that the document gives, and return their names in MJCF."""

@@ -84,15 +84,15 @@ def add_cameras(
     for camera in range(model.ncam):
         body = int(model.cam_bodyid[camera])
         frame = make_frame(scale * model.cam_pos[camera], quat_from_wxyz(model.cam_quat[camera]))
-        place = -1 if body == 0 else placement.bodies.get(("body", body))
-        if place is None:
+        body_index = -1 if body == 0 else placement.bodies.get(("body", body))
+        if body_index is None:
             continue
         pose = xform @ frame if body == 0 else placement.frames["body", body] @ frame
         target = placement.bodies.get(("body", int(model.cam_targetbodyid[camera])), -1)
         added = builder.add_custom_values(
             {
                 "mujoco:camera_label": model.camera(camera).name,
-                "mujoco:camera_body": place,
+                "mujoco:camera_body": body_index,
                 "mujoco:camera_xform": [*pose.position, *pose.quat],
                 "mujoco:camera_fovy": float(np.deg2rad(model.cam_fovy[camera])),
                 "mujoco:camera_mode": int(model.cam_mode[camera]),
@@ -116,8 +116,8 @@ def add_visual_cameras(
     model = source.model
     for camera in range(model.ncam):
         body = int(model.cam_bodyid[camera])
-        place = -1 if body == 0 else placement.bodies.get(("body", body))
-        if place is None:
+        body_index = -1 if body == 0 else placement.bodies.get(("body", body))
+        if body_index is None:
             continue
         name = model.camera(camera).name or f"camera_{camera}"
         frame = make_frame(scale * model.cam_pos[camera], quat_from_wxyz(model.cam_quat[camera]))
@@ -141,7 +141,7 @@ def add_visual_cameras(
             report.add("orthographic camera", name, "it is left out")
             continue
         builder.add_camera(
-            place,
+            body_index,
             xform=[*pose.position, *pose.quat],
             fov=fov,
             width=width,

@@ -47,8 +47,8 @@ def repair_tree(
         elements: Elements of the document by MuJoCo's position text ("line 3").
         report: Report of the import.
     """
-    place = re.search(r"Element '[^']*', (line \d+)", message)
-    element = None if place is None else elements.get(place.group(1))
+    match = re.search(r"Element '[^']*', (line \d+)", message)
+    element = None if match is None else elements.get(match.group(1))
     if element is None:
         return False
     name = element.get("name")

@@ -314,13 +314,13 @@ class RowWriter:
                 **self._range("ctrl", first + further),
             )
 
-    def _range(self, name: str, place: int) -> dict[str, Any]:
+    def _range(self, name: str, index: int) -> dict[str, Any]:
         """Return a range of an actuator or a control, and whether it is active."""
-        bounds = getattr(self._model, f"actuator_{name}range")[place]
+        bounds = getattr(self._model, f"actuator_{name}range")[index]
         return {
             f"actuator_{name}range": bounds,
             f"actuator_has_{name}range": int(bool(np.any(bounds != 0.0))),
-            f"actuator_{name}limited": int(getattr(self._model, f"actuator_{name}limited")[place]),
+            f"actuator_{name}limited": int(getattr(self._model, f"actuator_{name}limited")[index]),
         }
 
     def _add(self, **values: Any) -> int:

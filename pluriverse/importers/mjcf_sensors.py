@@ -55,7 +55,7 @@ class _UnreadError(Exception):
 
 
 @dataclasses.dataclass
-class _Place:
+class _Frame:
     """A frame of the document in the builder."""
 
     body: int
@@ -119,11 +119,11 @@ class SensorReader:
         elif sensor.kind == ACTUATOR:
             options |= self._actuator(self._index(ACTUATOR, sensor.object), word)
         elif sensor.kind in (BODY, XBODY, GEOM, SITE, CAMERA):
-            place = self._frame(sensor.kind, sensor.object)
-            options |= {"body": place.body, "xform": place.xform}
+            frame = self._frame(sensor.kind, sensor.object)
+            options |= {"body": frame.body, "xform": frame.xform}
         if sensor.reference and kind not in SIDED:
-            place = self._frame(sensor.reference_kind, sensor.reference)
-            options |= {"reference_body": place.body, "reference_xform": place.xform}
+            frame = self._frame(sensor.reference_kind, sensor.reference)
+            options |= {"reference_body": frame.body, "reference_xform": frame.xform}
         if kind is SensorType.TOUCH:
             options["zone"] = self._zone(sensor.object)
         elif kind is SensorType.INSIDESITE:
@@ -159,7 +159,7 @@ class SensorReader:
             raise _UnreadError(f"there is no '{name}' (any more)")
         return int(index)
 
-    def _frame(self, kind: int, name: str) -> _Place:
+    def _frame(self, kind: int, name: str) -> _Frame:
         """Return a body and the pose of a frame on it."""
         model, index = self._model, self._index(XBODY if kind == BODY else kind, name)
         if kind in (BODY, XBODY):
@@ -173,13 +173,13 @@ class SensorReader:
                 raise _UnreadError(f"camera '{name}' turns by itself")
             body = int(getattr(model, f"{table}_bodyid")[index])
             local = (getattr(model, f"{table}_pos")[index], getattr(model, f"{table}_quat")[index])
-        place = -1 if body == 0 else self._placement.bodies.get(("body", body))
-        if place is None:
+        body_index = -1 if body == 0 else self._placement.bodies.get(("body", body))
+        if body_index is None:
             raise _UnreadError(f"the body of '{name}' was left out")
         frame = self._pose if body == 0 else self._placement.frames["body", body]
         if local is not None:
             frame = frame @ make_frame(self._scale * local[0], quat_from_wxyz(local[1]))
-        return _Place(place, [*frame.position, *frame.quat])
+        return _Frame(body_index, [*frame.position, *frame.quat])
 
     def _sides(self, sensor: SensorElement, kind: SensorType) -> dict[str, Any]:
         """Return the sides of a sensor of contacts or distances, and what it measures."""
@@ -191,8 +191,8 @@ class SensorReader:
             if not name:
                 continue
             if what == SITE:
-                place = self._frame(SITE, name)
-                options |= {"body": place.body, "xform": place.xform, "zone": self._zone(name)}
+                frame = self._frame(SITE, name)
+                options |= {"body": frame.body, "xform": frame.xform, "zone": self._zone(name)}
             elif what == GEOM:
                 shape = self._placement.shapes.get(("geom", self._index(GEOM, name)))
                 if shape is None:
@@ -206,7 +206,7 @@ class SensorReader:
             if bits >> len(words):
                 raise _UnreadError("velocities of contacts are not told; read those of bodies")
             options["contacts"] = SensorContacts(
-                tuple(word for place, word in enumerate(words) if bits >> place & 1),
+                tuple(word for frame, word in enumerate(words) if bits >> frame & 1),
                 CONTACT_REDUCTIONS[reduce],
                 slots,
                 is_subtree=sensor.kind == XBODY,
@@ -257,14 +257,14 @@ class SensorReader:
 
     def _term(self, joint: int, coefficient: float) -> SensorTerm:
         model, placement = self._model, self._placement
-        place, dof = placement.joints.get(("joint", joint)), placement.dofs.get(("joint", joint))
+        joint_index, dof = placement.joints.get(("joint", joint)), placement.dofs.get(("joint", joint))
         name = model.joint(joint).name or f"joint {joint}"
-        if place is None or dof is None:
+        if joint_index is None or dof is None:
             raise _UnreadError(f"joint '{name}' was left out")
         if int(model.jnt_type[joint]) not in (SLIDE, HINGE):
             raise _UnreadError(f"joint '{name}' has no single position")
-        within = dof - int(self._builder.joint_qd_start[place])
-        return SensorTerm(int(self._builder.joint_q_start[place]) + within, dof, coefficient)
+        within = dof - int(self._builder.joint_qd_start[joint_index])
+        return SensorTerm(int(self._builder.joint_q_start[joint_index]) + within, dof, coefficient)
 
     def _tendon(self, tendon: int, factor: float) -> dict[str, Any]:
         """Return the joint terms, or the segments between sites, that make up a tendon."""
@@ -286,11 +286,11 @@ class SensorReader:
             if kind == WRAP_PULLEY:
                 weight, before = factor / float(model.wrap_prm[wrap]), None
                 continue
-            place = self._frame(SITE, model.site(int(model.wrap_objid[wrap])).name)
+            frame = self._frame(SITE, model.site(int(model.wrap_objid[wrap])).name)
             if before is not None:
-                ends = [(float(p[0]), float(p[1]), float(p[2])) for p in (before.xform, place.xform)]
-                segments.append(SensorSegment(before.body, ends[0], place.body, ends[1], weight))
-            before = place
+                ends = [(float(p[0]), float(p[1]), float(p[2])) for p in (before.xform, frame.xform)]
+                segments.append(SensorSegment(before.body, ends[0], frame.body, ends[1], weight))
+            before = frame
         return {"segments": segments}
 
     def _tendon_limit(self, tendon: int) -> dict[str, Any]:

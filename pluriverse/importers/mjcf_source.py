@@ -257,12 +257,12 @@ def _asset_error(message: str, name: str) -> AssetError:
     """Return the error for a complaint of MuJoCo, which ends in the element that it is about."""
     text = " ".join(message.split())
     remedy = next((remedy for words, remedy in REMEDIES if words.lower() in text.lower()), None)
-    place = re.search(r"Element (?:name )?'([^']*)'(?:, id \d+)?(?:, line (\d+))?$", text)
+    match = re.search(r"Element (?:name )?'([^']*)'(?:, id \d+)?(?:, line (\d+))?$", text)
     element = None
-    if place is not None:
-        text = text[: place.start()].rstrip()
-        line = f" (line {place.group(2)})" if place.group(2) else ""
-        element = f"element '{place.group(1)}'{line}" if place.group(1) else line.strip(" ()")
+    if match is not None:
+        text = text[: match.start()].rstrip()
+        line = f" (line {match.group(2)})" if match.group(2) else ""
+        element = f"element '{match.group(1)}'{line}" if match.group(1) else line.strip(" ()")
     return AssetError(
         re.sub(r"^(XML )?Error: ", "", text),
         file=name,

@@ -90,10 +90,10 @@ def find_effective_inertias(robot: RobotDescription, armature: list[float]) -> l
 
 def _spatial_inertia(part: MassProperties, pose: Frame) -> np.ndarray:
     """Return the spatial inertia [angular; linear] about the origin of the world, in its axes."""
-    turn = pose.matrix
+    rotation = pose.matrix
     cross = _cross(pose.apply(part.com))
     result = np.empty((6, 6))
-    result[:3, :3] = turn @ part.inertia @ turn.T - part.mass * (cross @ cross)
+    result[:3, :3] = rotation @ part.inertia @ rotation.T - part.mass * (cross @ cross)
     result[:3, 3:] = part.mass * cross
     result[3:, :3] = -part.mass * cross
     result[3:, 3:] = part.mass * np.eye(3)
@@ -103,16 +103,16 @@ def _spatial_inertia(part: MassProperties, pose: Frame) -> np.ndarray:
 def _motions(joint: JointDescription, pose: Frame) -> np.ndarray:
     """Return the motions that a joint allows its link, [angular; linear] by degree of freedom."""
     frame = pose @ joint.child_frame
-    turn = frame.matrix
+    rotation = frame.matrix
     if joint.type in (JointType.REVOLUTE, JointType.PRISMATIC):
         assert joint.dof is not None
-        axes = (turn @ joint.dof.axis)[:, None]
+        axes = (rotation @ joint.dof.axis)[:, None]
         linear_count = int(joint.type is JointType.PRISMATIC)
     elif joint.type is JointType.D6:
-        axes = np.stack([turn @ dof.axis for dof in joint.dofs], axis=1)
+        axes = np.stack([rotation @ dof.axis for dof in joint.dofs], axis=1)
         linear_count = joint.linear_count
     elif joint.type is JointType.BALL:
-        axes, linear_count = turn, 0
+        axes, linear_count = rotation, 0
     else:
         axes, linear_count = np.concatenate([np.eye(3), np.eye(3)], axis=1), 3
     linear, angular = axes[:, :linear_count], axes[:, linear_count:]

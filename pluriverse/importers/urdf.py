@@ -94,8 +94,10 @@ def import_urdf(builder: Any, source: str | Path, options: UrdfOptions) -> Impor
     if options["split_bimanual_root_articulation"]:
         split_root_articulation(robot)
     if not options["bodies_follow_joint_ordering"]:
-        places = {link.name: place for place, link in enumerate(document.robot.links)}
-        robot.body_order = sorted(range(len(robot.links)), key=lambda link: places[robot.links[link].name])
+        link_index = {link.name: index for index, link in enumerate(document.robot.links)}
+        robot.body_order = sorted(
+            range(len(robot.links)), key=lambda link: link_index[robot.links[link].name]
+        )
     report.emit(strict=options["strict"])
     assemble(
         builder,

@@ -393,22 +393,22 @@ class _Checker:
             parent_joint[child] = joint
         depth: dict[str, int] = {}
         for name in links:
-            seen = {name: None}  # in order
+            visited = {name: None}  # in order
             last = name
             while last not in depth and (joint := parent_joint.get(last)) is not None:
                 parent = joint.find("parent").get("link")
-                if parent in seen:
+                if parent in visited:
                     self._fail(
                         joint,
-                        f"the links {_shorten([*reversed(seen), parent])} hang on one another in a circle",
+                        f"the links {_shorten([*reversed(visited), parent])} hang on one another in a circle",
                         parent,
                         "Every chain of joints must begin at one root link.",
                     )
-                seen[parent] = None
+                visited[parent] = None
                 last = parent
             below = depth.get(last, 0)
-            for place, link in enumerate(reversed(seen)):
-                depth[link] = below + place
+            for height, link in enumerate(reversed(visited)):
+                depth[link] = below + height
             if depth[name] > LINK_DEPTH_MAX:
                 self._fail(
                     links[name],

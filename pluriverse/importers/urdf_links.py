@@ -134,8 +134,8 @@ def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[
     if joint_ordering == "dfs_by_name":
         for siblings in children.values():
             siblings.sort(key=lambda joint: joint.name)
-    held = {joint.child for joint in document.robot.joints}
-    root = next(link.name for link in document.robot.links if link.name not in held)
+    jointed = {joint.child for joint in document.robot.joints}
+    root = next(link.name for link in document.robot.links if link.name not in jointed)
     ordered: list[tuple[str, Any]] = [(root, None)]
     if joint_ordering is None:
         placed, waiting = {root}, list(document.robot.joints)

@@ -139,14 +139,14 @@ class UrdfShapes:
                     ImportSeverity.REPAIR,
                 )
         if path is None:
-            looked = (
+            searched = (
                 f"not at {', '.join(map(str, places[:6]))}" if places else "such references are not fetched"
             )
             if found:
-                looked += f"; it could be any of {', '.join(map(str, found[:4]))}"
+                searched += f"; it could be any of {', '.join(map(str, found[:4]))}"
             if must_exist:
                 raise AssetFileError(
-                    f"the collision mesh '{mesh.filename}' was not found ({looked})",
+                    f"the collision mesh '{mesh.filename}' was not found ({searched})",
                     file=self.file,
                     element=f"link '{link}'",
                     value=mesh.filename,

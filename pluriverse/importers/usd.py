@@ -108,14 +108,14 @@ def import_usd(builder: Any, source: str | Path | Any, options: UsdOptions) -> I
     placement = assemble(
         builder,
         robot,
-        xform=pose if settings["override_root_xform"] else pose @ stage.turn,
+        xform=pose if settings["override_root_xform"] else pose @ stage.up_axis_frame,
         parent_body=attachment.parent_body,
         enable_self_collisions=True,  # the filters of the stage have it
         mesh_maxhullvert=settings["mesh_maxhullvert"],
         report=report,
     )
-    stands = pose if settings["override_root_xform"] else pose @ stage.turn
-    add_cameras(builder, stage, bodies, placement, stands, report)
+    base_pose = pose if settings["override_root_xform"] else pose @ stage.up_axis_frame
+    add_cameras(builder, stage, bodies, placement, base_pose, report)
     custom.set_rest(placement, report.articulations)
     return report
 
@@ -141,9 +141,9 @@ def _add_colliders(
         body = str(description.rigidBody)
         if body and body not in source.prims:
             continue  # a collider of a body that is left out
-        stands = bodies[body].frame if body in bodies else IDENTITY
+        base_pose = bodies[body].frame if body in bodies else IDENTITY
         approximation = getattr(description, "approximation", None)
-        shapes = maker.collider(prim, approximation, stands)
+        shapes = maker.collider(prim, approximation, base_pose)
         densities[path] = materials.apply(path, prim, description, shapes, density)
         for shape in shapes:
             shape.collides = bool(description.collisionEnabled)
@@ -199,11 +199,11 @@ def _add_display(
         if path in colliders or str(prim.GetTypeName()) not in GEOMETRY:
             continue
         body = bodies.get(carried[path])
-        stands = IDENTITY if body is None else body.frame
+        base_pose = IDENTITY if body is None else body.frame
         if is_site(prim):
-            shapes = maker.site(prim, stands) if options["load_sites"] else []
+            shapes = maker.site(prim, base_pose) if options["load_sites"] else []
         else:
-            shapes = maker.visual(prim, stands) if options["load_visual_shapes"] else []
+            shapes = maker.visual(prim, base_pose) if options["load_visual_shapes"] else []
             if shapes:
                 with_display.add(carried[path])
         if body is None:
@@ -219,6 +219,6 @@ def _add_display(
 
 def _stage_order(robot: RobotDescription, bodies: dict[str, UsdBody]) -> list[int]:
     """Return the links in the order of their bodies on the stage, those that only connect joints last."""
-    place = {link.label: index for index, link in enumerate(robot.links)}
-    order = [place[path] for path in bodies if path in place]
+    link_index = {link.label: index for index, link in enumerate(robot.links)}
+    order = [link_index[path] for path in bodies if path in link_index]
     return order + [index for index in range(len(robot.links)) if index not in set(order)]

@@ -25,7 +25,7 @@ class Surface:
 
 
 class UsdAppearances:
-    """Reads the looks of the prims of a stage, each material once."""
+    """Reads the appearance of the prims of a stage, each material once."""
 
     def __init__(self, report: ImportReport):
         self.report = report
@@ -49,7 +49,7 @@ class UsdAppearances:
     def skin(
         self, prim: Any, corner_of_triangle: np.ndarray, face_of_triangle: np.ndarray, *, is_turned: bool
     ) -> MeshSkin | None:
-        """Return the texture coordinates of a mesh and the looks of its subsets of faces.
+        """Return the texture coordinates of a mesh and the appearance of its subsets of faces.
 
         Args:
             prim: The mesh.

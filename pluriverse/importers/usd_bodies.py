@@ -282,22 +282,22 @@ def _same_pair(edges: dict[str, list[_Edge]], joint: UsdJoint) -> list[UsdJoint]
 
 def _roots(source: UsdSource, bodies: dict[str, UsdBody], edges: dict[str, list[_Edge]]) -> list[str]:
     """Return the roots of the trees: the world, fixed bodies, and one body of each floating part."""
-    chosen = {
+    roots_of_file = {
         str(path)
         for _, description in source.objects("Articulation")
         for path in description.rootPrims
         if str(path) in bodies
     }
     roots = [STAGE, *(path for path, body in bodies.items() if body.is_held)]
-    seen = set(roots)
+    visited = set(roots)
     for root in roots:
-        seen |= _connected(root, edges)
+        visited |= _connected(root, edges)
     for path in bodies:
-        if path in seen:
+        if path in visited:
             continue
         connected = _connected(path, edges)
-        roots.append(next((member for member in bodies if member in connected & chosen), path))
-        seen |= connected
+        roots.append(next((member for member in bodies if member in connected & roots_of_file), path))
+        visited |= connected
     return roots
 
 
@@ -470,5 +470,5 @@ def _set_velocities(
             consequence = "its joints start at their own state:*:physics:velocity"
             report.add("velocity of a body that is held", path, consequence)
             continue
-        turn = source.parent_rotation(body.prim)  # velocities are given in the space of the transform
-        joint.qd = [*(source.length * turn @ velocity[0]), *(np.pi / 180.0 * turn @ velocity[1])]
+        rotation = source.parent_rotation(body.prim)  # velocities are given in the space of the transform
+        joint.qd = [*(source.length * rotation @ velocity[0]), *(np.pi / 180.0 * rotation @ velocity[1])]

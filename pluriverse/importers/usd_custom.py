@@ -128,9 +128,9 @@ class UsdCustom:
         if not prim:
             return {}
         result: dict[str, Any] = {}
-        wanted = set(kinds)
+        selected = set(kinds)
         for attribute in self._attributes:
-            if attribute.frequency not in wanted:
+            if attribute.frequency not in selected:
                 continue
             value, found = None, None
             if attribute.usd_attribute_name != ANY:

@@ -77,8 +77,8 @@ def joint_frames(source: UsdSource, path: str, description: Any) -> tuple[Frame,
     frames = []
     for side in ("0", "1"):
         position = np.array(getattr(description, f"localPose{side}Position"), dtype=np.float64)
-        turn = getattr(description, f"localPose{side}Orientation")
-        quat = quat_from_wxyz([turn.GetReal(), *turn.GetImaginary()])
+        orientation = getattr(description, f"localPose{side}Orientation")
+        quat = quat_from_wxyz([orientation.GetReal(), *orientation.GetImaginary()])
         if not (np.isfinite(position).all() and 0.0 < np.linalg.norm(quat) < np.inf):
             raise source.error(
                 path,
@@ -124,10 +124,10 @@ class UsdJoints:
         frames = joint.frames[::-1] if reverse else joint.frames
         common: dict[str, Any] = {"filter_parent": not joint.description.collisionEnabled}
         if joint.kind == "SphericalJoint" or self._is_ball(axes):
-            turn = relative.inverse() if reverse else relative
+            rotation = relative.inverse() if reverse else relative
             self._check_gap(joint, relative, Frame(np.zeros(3), relative.quat))
             ball = JointDescription(
-                joint.path, JointType.BALL, *frames, q=turn.quat.tolist(), qd=[0.0] * 3, **common
+                joint.path, JointType.BALL, *frames, q=rotation.quat.tolist(), qd=[0.0] * 3, **common
             )
             for name in ("armature", "damping", "friction"):
                 setattr(ball, name, self._loss(joint.path, name, is_angular=True))

@@ -100,13 +100,13 @@ def _overridden(source: UsdSource, prim: Any, body: Any, part: MassProperties) -
         com = moved
     whole = authored(prim, "newton:inertia")
     if whole is not None and len(whole) > 0:
-        turn = split_matrix(matrix)[0].matrix
-        return MassProperties(mass, com, turn @ _tensor(source, prim, list(whole)) @ turn.T)
+        rotation = split_matrix(matrix)[0].matrix
+        return MassProperties(mass, com, rotation @ _tensor(source, prim, list(whole)) @ rotation.T)
     diagonal = authored(prim, "physics:diagonalInertia")
     if diagonal is not None and np.any(np.array(diagonal) != 0.0):  # 0: that of the colliders
         moments = np.array([source.number(prim, "physics:diagonalInertia", moment) for moment in diagonal])
-        turn = split_matrix(matrix)[0].matrix @ _principal_rotation(source, prim)
-        inertia = turn @ np.diag(source.mass * source.length**2 * moments) @ turn.T
+        rotation = split_matrix(matrix)[0].matrix @ _principal_rotation(source, prim)
+        inertia = rotation @ np.diag(source.mass * source.length**2 * moments) @ rotation.T
     return MassProperties(mass, com, inertia)
 
 

@@ -104,9 +104,9 @@ class UsdMaterials:
             if rest < 0.0:
                 self.report.add("negative restOffset", path, "it touches at its surface")
             cfg["margin"] = source.length * max(float(rest), 0.0)
-        reach = authored(prim, "physxCollision:contactOffset")
-        if reach is not None and np.isfinite(reach):
-            cfg["gap"] = max(source.length * float(reach) - cfg.get("margin", 0.0), 0.0)
+        offset = authored(prim, "physxCollision:contactOffset")
+        if offset is not None and np.isfinite(offset):
+            cfg["gap"] = max(source.length * float(offset) - cfg.get("margin", 0.0), 0.0)
         for field, unit, names in (
             ("margin", source.length, ("newton:contactMargin", "newton:margin", "mjc:margin")),
             ("gap", source.length, ("newton:contactGap", "newton:gap", "mjc:gap")),

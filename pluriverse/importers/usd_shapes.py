@@ -49,7 +49,7 @@ class UsdShapes:
         self.options = options
         self.report = report
         self._meshes: dict[tuple[str, bytes], Mesh] = {}
-        self._looks = UsdAppearances(report)
+        self._appearances = UsdAppearances(report)
 
     def collider(self, prim: Any, approximation: str | None, body: Frame) -> list[ShapeDescription]:
         """Return the colliding shapes of a prim, for a body at the pose `body` on the stage."""
@@ -100,8 +100,8 @@ class UsdShapes:
         kind = str(prim.GetTypeName())
         matrix = inverse_matrix(body) @ self.source.world_matrix(prim)
         frame, stretch = split_matrix(matrix)
-        color, look = self._looks.of_prim(prim)
-        shape = ShapeDescription(str(prim.GetPath()), GeoType.NONE, frame, color=color, appearance=look)
+        color, appearance = self._appearances.of_prim(prim)
+        shape = ShapeDescription(str(prim.GetPath()), GeoType.NONE, frame, color=color, appearance=appearance)
         if kind == "Mesh":
             shape.type, shape.mesh = GeoType.MESH, self._mesh(prim, stretch)
             if shape.mesh.skin is not None and shape.mesh.skin.has_colors:
@@ -206,15 +206,15 @@ class UsdShapes:
         # Triangle fan per face: its first corner, and two consecutive ones.
         fan = np.maximum(counts - 2, 0)
         face = np.repeat(np.arange(len(counts)), fan)
-        place = np.arange(len(face)) - np.repeat(np.cumsum(fan) - fan, fan)
+        corner_index = np.arange(len(face)) - np.repeat(np.cumsum(fan) - fan, fan)
         first = (np.cumsum(counts) - counts)[face]
-        corner = np.column_stack([first, first + place + 1, first + place + 2]).reshape(-1, 3)
+        corner = np.column_stack([first, first + corner_index + 1, first + corner_index + 2]).reshape(-1, 3)
         indices = corners[corner]
         is_left_handed = prim.GetAttribute("orientation").Get() == "leftHanded"
         is_turned = is_left_handed != bool(np.linalg.det(stretch) < 0.0)
         if is_turned:
             indices = indices[:, ::-1]
-        skin = self._looks.skin(prim, corner, face, is_turned=is_turned)
+        skin = self._appearances.skin(prim, corner, face, is_turned=is_turned)
         color = None
         if skin is not None and skin.part_color is not None:
             red, green, blue = np.clip(np.average(skin.part_color[:, :3], axis=0), 0.0, 1.0).tolist()

@@ -69,10 +69,10 @@ class UsdSource:
                 value=self.up_axis,
                 remedy="Correct it in the file.",
             )
-        self.turn = IDENTITY
+        self.up_axis_frame = IDENTITY
         """Rotation of the stage that makes its up axis that of the builder."""
         if not options["apply_up_axis_from_stage"]:
-            self.turn = make_frame(quat=upright_rotation(Axis[self.up_axis], options["up_axis"]))
+            self.up_axis_frame = make_frame(quat=upright_rotation(Axis[self.up_axis], options["up_axis"]))
         self.root = (
             stage.GetPrimAtPath(options["root_path"]) if options["root_path"].startswith("/") else None
         )
@@ -197,8 +197,8 @@ def split_matrix(matrix: np.ndarray) -> tuple[Frame, np.ndarray]:
     from pxr import Gf
 
     rigid = Gf.Matrix4d(*matrix.T.reshape(-1).tolist()).RemoveScaleShear()
-    turn = np.array(rigid, dtype=np.float64)[:3, :3].T
-    frame = Frame(matrix[:3, 3].copy(), quat_from_matrix(turn))
+    rotation = np.array(rigid, dtype=np.float64)[:3, :3].T
+    frame = Frame(matrix[:3, 3].copy(), quat_from_matrix(rotation))
     return frame, frame.matrix.T @ matrix[:3, :3]
 
 

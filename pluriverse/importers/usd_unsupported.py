@@ -141,7 +141,7 @@ def gravity_vector(source: UsdSource, direction: np.ndarray, magnitude: float) -
     if length == 0.0:
         direction, length = -np.eye(3)["XYZ".index(source.up_axis)], 1.0
     strength = GRAVITY_MAGNITUDE if magnitude < 0.0 else source.length * magnitude
-    return source.turn.matrix @ (strength / length * direction)
+    return source.up_axis_frame.matrix @ (strength / length * direction)
 
 
 def _is_physical(prim: Any) -> bool:

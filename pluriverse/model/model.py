@@ -98,7 +98,7 @@ class Model(DerivedArrays):
     meshes: list[Any]
     """The different meshes (`Mesh`) of all shapes."""
     appearances: list[Any]
-    """The different looks (`Appearance`) of all shapes."""
+    """The different appearances (`Appearance`) of all shapes."""
 
     equality_constraint_label: list[str]
     """Name, shape [equality constraint]. Labels repeat from world to world."""

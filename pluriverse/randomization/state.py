@@ -11,7 +11,7 @@ from pluriverse.randomization.write import Episode, Targets, chosen_environment,
 from pluriverse.types import JointType
 
 # Draws of one joint: 3 of position, 3 of rotation, 6 of velocity, 6 coordinates, 6 joint velocities.
-PLACE_COUNT = wp.constant(24)
+NUMBER_COUNT = wp.constant(24)
 
 
 @wp.struct
@@ -54,7 +54,7 @@ def write_initial_state(
     seed = episode.seed
     for target in range(targets.start[world], targets.start[world + 1]):
         joint = targets.entity[target]
-        counter = targets.local[target] * PLACE_COUNT
+        counter = targets.local[target] * NUMBER_COUNT
         coord = joint_q_start[joint]
         dof = joint_qd_start[joint]
         coord_count = joint_q_start[joint + 1] - coord

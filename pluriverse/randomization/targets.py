@@ -183,9 +183,9 @@ def check_property(
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
-                f"Property({term.name!r}): {entity_name(model, term.name, int(selected[row]))} has the default "
-                f"{values[row, column]:g}, from which {term.operation.value} by {term.distribution} may lead "
-                f"to {least[row, column]:g}, which is not allowed. Choose bounds that keep it positive (low= "
+                f"Property({term.name!r}): {entity_name(model, term.name, int(selected[row]))} has the "
+                f"default {values[row, column]:g}, from which {term.operation.value} by {term.distribution} "
+                f"may lead to {least[row, column]:g}, which is not allowed. Choose bounds that keep it positive (low= "
                 "and high= of Gaussian)."
             )
     if opposite is not None:
@@ -211,8 +211,8 @@ def _check_given(term: Property, model: Model, selected: np.ndarray, values: np.
         missing &= (lower > -LIMIT_NONE) | (upper < LIMIT_NONE)
     if missing.any():
         raise ValueError(
-            f"Property({term.name!r}): {entity_name(model, term.name, int(selected[np.argmax(missing)]))} has "
-            "none of its own (NaN), so that the solver chooses, and there is nothing to "
+            f"Property({term.name!r}): {entity_name(model, term.name, int(selected[np.argmax(missing)]))} "
+            "has none of its own (NaN), so that the solver chooses, and there is nothing to "
             f"{term.operation.value} by {term.distribution}. Give it one before finalize() "
             f"(builder.{term.name}), or draw the value itself with operation=Operation.ABSOLUTE."
         )

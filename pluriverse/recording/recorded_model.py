@@ -8,7 +8,7 @@ import warp as wp
 
 from pluriverse.model import Model
 from pluriverse.model.schema import MODEL_ARRAYS
-from pluriverse.recording.looks import LookReader
+from pluriverse.recording.appearance import AppearanceReader
 from pluriverse.recording.tables import BODY_ARRAYS, DOF_ARRAYS, JOINT_ARRAYS, SHAPE_ARRAYS
 from pluriverse.types import Axis
 
@@ -21,7 +21,7 @@ class RecordedModel(Model):
         worlds: Those that were recorded, shape [recorded world].
         tables: What `read_tables` returned.
         labels: Names of bodies, joints, shapes and worlds.
-        looks: Meshes and appearances.
+        appearance: Meshes and appearances.
         state: Initial joint_q, joint_qd, body_q and body_qd.
 
     Raises:
@@ -34,14 +34,14 @@ class RecordedModel(Model):
         worlds: np.ndarray,
         tables: dict[str, np.ndarray],
         labels: dict[str, list[str]],
-        looks: LookReader,
+        appearance: AppearanceReader,
         state: dict[str, np.ndarray],
     ) -> None:
         super().__init__(wp.get_device("cpu"))
         self.world_count = world_count
         self.recorded_worlds = worlds
         self.worlds = self._array("worlds", np.arange(world_count, dtype=np.int32))
-        self.meshes, self.appearances = looks.meshes, looks.appearances
+        self.meshes, self.appearances = appearance.meshes, appearance.appearances
         counts = {}
         for kind in ("body", "joint", "coord", "dof", "shape"):
             counts[kind] = np.zeros(world_count, dtype=np.int64)
@@ -85,7 +85,7 @@ class RecordedModel(Model):
         ]
         for name in names:
             setattr(self, name, self._array(name, tables[name]))
-        self.shape_source_index.assign(looks.new_indices(tables["shape_source_index"]))
+        self.shape_source_index.assign(appearance.new_indices(tables["shape_source_index"]))
         self.up_axis = Axis(int(tables["up_axis"][0]))
         gravity = np.zeros((world_count, 3), dtype=np.float32)
         gravity[worlds] = tables["gravity"].reshape(-1, 3)

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from pluriverse.model.schema import MOTION_ARRAYS
+from pluriverse.recording.appearance import AppearanceReader
 from pluriverse.recording.container import ContainerReader
-from pluriverse.recording.looks import LookReader
 from pluriverse.recording.moment import ContactPoints, Moment
 from pluriverse.recording.recorded_model import RecordedModel
-from pluriverse.recording.tables import SHAPE_LOOKS, Rows, read_tables, rows_of
+from pluriverse.recording.tables import SHAPE_APPEARANCE, Rows, read_tables, rows_of
 from pluriverse.recording.writer import COUNTERS, FILE_KIND, FILE_VERSION
 from pluriverse.render.film import Film
 from pluriverse.render.visual import SeenGeometry
@@ -85,8 +85,8 @@ class RecordedRun:
             for kind in ("body", "joint", "shape", "world")
         }
         tables = read_tables(container)
-        looks = LookReader(container)
-        self._look_reader = looks
+        appearance = AppearanceReader(container)
+        self._appearance_reader = appearance
         counts = {kind: int(tables[f"{kind}_count"].sum()) for kind in ("body", "joint", "coord", "dof")}
         state: dict[str, np.ndarray] = {
             "joint_q": np.zeros(counts["coord"], dtype=np.float32),
@@ -94,12 +94,12 @@ class RecordedRun:
             "body_q": np.tile(np.array([0, 0, 0, 0, 0, 0, 1], dtype=np.float32), (counts["body"], 1)),
             "body_qd": np.zeros((counts["body"], 6), dtype=np.float32),
         }
-        self.model = RecordedModel(header["world_count"], worlds, tables, labels, looks, state)
+        self.model = RecordedModel(header["world_count"], worlds, tables, labels, appearance, state)
         """The visible part of the model. Worlds have the indices that they had in the simulation."""
         self._initial = state
         self._counts = tables
         self._rows: dict[bytes, Rows] = {}
-        self._looks: dict[int, dict[str, np.ndarray]] = {}
+        self._appearances: dict[int, dict[str, np.ndarray]] = {}
         first = self._state(0)
         for name in MOTION_ARRAYS:
             getattr(self.model, name).assign(first[name])
@@ -186,30 +186,30 @@ class RecordedRun:
         )
 
     def show_frame(self, frame: int) -> None:
-        """Set the looks and poses of `model` to those of a frame, for code that draws a model.
+        """Set the appearance and poses of `model` to those of a frame, for code that draws a model.
 
         Raises:
             IndexError: If there is no such frame.
         """
-        for name, values in self.looks(frame).items():
+        for name, values in self.appearance(frame).items():
             getattr(self.model, f"shape_{name}").assign(values)
         state = self._state(frame)
         for name in MOTION_ARRAYS:
             getattr(self.model, name).assign(state[name])
 
-    def looks(self, frame: int) -> dict[str, np.ndarray]:
+    def appearance(self, frame: int) -> dict[str, np.ndarray]:
         """Return how shapes looked in a frame: the arrays of `model` that may change, without `shape_`.
 
         Raises:
             IndexError: If there is no such frame.
         """
-        look = int(self._frame(frame)["look"])
-        if look not in self._looks:
-            prefix = "model/shape_" if look == 0 else f"look/{look}/"
-            values = {name: self._container.read(f"{prefix}{name}") for name in SHAPE_LOOKS}
-            values["source_index"] = self._look_reader.new_indices(values["source_index"])
-            self._looks[look] = values
-        return self._looks[look]
+        index = int(self._frame(frame)["look"])
+        if index not in self._appearances:
+            prefix = "model/shape_" if index == 0 else f"look/{index}/"
+            values = {name: self._container.read(f"{prefix}{name}") for name in SHAPE_APPEARANCE}
+            values["source_index"] = self._appearance_reader.new_indices(values["source_index"])
+            self._appearances[index] = values
+        return self._appearances[index]
 
     def film(
         self, worlds: Sequence[int] | int | None = None, *, geometry: SeenGeometry | str = SeenGeometry.VISUAL
@@ -316,8 +316,8 @@ class RecordedFilm(Film):
     def _body_q_of(self, frame: int) -> np.ndarray:
         return self._recording.moment(frame).body_q
 
-    def _looks_of(self, frame: int) -> dict[str, np.ndarray]:
-        return self._recording.looks(frame)
+    def _appearance_of(self, frame: int) -> dict[str, np.ndarray]:
+        return self._recording.appearance(frame)
 
 
 def _listed(worlds: np.ndarray) -> str:

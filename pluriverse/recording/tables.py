@@ -9,12 +9,12 @@ import warp as wp
 from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.recording.container import ContainerReader, ContainerWriter
 
-SHAPE_LOOKS = ("flags", "enabled", "transform", "scale", "source_index", "color", "appearance")
+SHAPE_APPEARANCE = ("flags", "enabled", "transform", "scale", "source_index", "color", "appearance")
 """Arrays of shapes that may change while a simulation runs."""
 BODY_ARRAYS = ("mass", "inertia", "com")
 JOINT_ARRAYS = ("type", "X_p", "X_c")
 DOF_ARRAYS = ("axis", "limit_lower", "limit_upper")
-SHAPE_ARRAYS = ("type", "aabb_lower", "aabb_upper", *SHAPE_LOOKS)
+SHAPE_ARRAYS = ("type", "aabb_lower", "aabb_upper", *SHAPE_APPEARANCE)
 
 
 @dataclass(frozen=True)

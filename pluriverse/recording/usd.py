@@ -175,7 +175,7 @@ class _Writer:
         visible: list[tuple[int, int, int]] = []
         shape_world = model.shape_world.numpy()
         for number, frame in enumerate(self._frames):
-            now = self._recording.looks(frame)
+            now = self._recording.appearance(frame)
             if now is not appearance:
                 appearance = now
                 self._recording.show_frame(frame)

@@ -8,10 +8,10 @@ import numpy as np
 
 import pluriverse
 from pluriverse.model.schema import MOTION_ARRAYS
+from pluriverse.recording.appearance import AppearanceWriter
 from pluriverse.recording.container import ContainerWriter
-from pluriverse.recording.looks import LookWriter
 from pluriverse.recording.moment import contacts_of
-from pluriverse.recording.tables import SHAPE_LOOKS, renumbered, rows_of, write_tables
+from pluriverse.recording.tables import SHAPE_APPEARANCE, renumbered, rows_of, write_tables
 from pluriverse.render.frame_clock import FrameClock
 
 # Incremented when entries of the file change their meaning.
@@ -86,13 +86,13 @@ class RecordingWriter(FrameClock):
         )
         rows = rows_of(model, self._worlds)
         self._shapes = rows.shape
-        self._looks = LookWriter(container, model)
-        self._looks.add_appearances()
-        self._looks.add_meshes(model.shape_source_index.numpy()[rows.shape])
+        self._appearance = AppearanceWriter(container, model)
+        self._appearance.add_appearances()
+        self._appearance.add_meshes(model.shape_source_index.numpy()[rows.shape])
         write_tables(container, model, self._worlds, rows)
         self._body = renumbered(np.arange(model.body_count), rows.body, model.body_count)
-        self._last_looks = self._current_looks()
-        self._look_count = 1
+        self._last_appearance = self._current_appearance()
+        self._appearance_count = 1
         self._frame_count = 0
         self._shown: np.ndarray = np.zeros(0, dtype=np.int64)
 
@@ -115,7 +115,7 @@ class RecordingWriter(FrameClock):
         if self._container is None or self._container.is_closed:
             raise ValueError(f"record: '{self.path}' was closed. Record into another file.")
         simulation = self._simulation
-        self._write_looks()
+        self._write_appearance()
         worlds = self._shown_worlds()
         if not np.array_equal(worlds, self._shown):
             self._shown, self._rows = worlds, rows_of(simulation.model, worlds)
@@ -123,7 +123,7 @@ class RecordingWriter(FrameClock):
         fields: dict[str, Any] = {
             "time": np.float64(simulation.time),
             "step_count": np.int64(simulation.step_count),
-            "look": np.int32(self._look_count - 1),
+            "look": np.int32(self._appearance_count - 1),
             "world": worlds.astype(np.int32),
         }
         for name, kind in zip(MOTION_ARRAYS, ("coord", "dof", "body", "body"), strict=True):
@@ -157,21 +157,21 @@ class RecordingWriter(FrameClock):
             return worlds.astype(np.int64)
         return self.environments
 
-    def _current_looks(self) -> dict[str, np.ndarray]:
+    def _current_appearance(self) -> dict[str, np.ndarray]:
         model = self._simulation.model
-        return {name: getattr(model, f"shape_{name}").numpy()[self._shapes] for name in SHAPE_LOOKS}
+        return {name: getattr(model, f"shape_{name}").numpy()[self._shapes] for name in SHAPE_APPEARANCE}
 
-    def _write_looks(self) -> None:
-        """Write the looks of shapes if they have changed."""
-        container, now = self._container, self._current_looks()
+    def _write_appearance(self) -> None:
+        """Write the appearance of shapes if it has changed."""
+        container, now = self._container, self._current_appearance()
         assert container is not None
-        if all(np.array_equal(now[name], self._last_looks[name]) for name in SHAPE_LOOKS):
+        if all(np.array_equal(now[name], self._last_appearance[name]) for name in SHAPE_APPEARANCE):
             return
-        self._looks.add_meshes(now["source_index"])
-        for name in SHAPE_LOOKS:
-            container.add(f"look/{self._look_count}/{name}", now[name])
-        self._last_looks = now
-        self._look_count += 1
+        self._appearance.add_meshes(now["source_index"])
+        for name in SHAPE_APPEARANCE:
+            container.add(f"look/{self._appearance_count}/{name}", now[name])
+        self._last_appearance = now
+        self._appearance_count += 1
 
 
 def _packed(fields: dict[str, Any]) -> np.ndarray:

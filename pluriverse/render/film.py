@@ -47,7 +47,7 @@ class Film:
         """Return the poses of all bodies in a frame [m, xyzw], shape [body, 7]."""
         raise NotImplementedError
 
-    def _looks_of(self, frame: int) -> dict[str, np.ndarray]:
+    def _appearance_of(self, frame: int) -> dict[str, np.ndarray]:
         """Return the arrays of shapes in `SHAPE_ARRAYS` in a frame."""
         raise NotImplementedError
 
@@ -74,16 +74,16 @@ class Film:
     def _render(self, camera: Any, samples: int, given: PictureOptions) -> Any:
         model = self._filmed
         renderer = PictureRenderer(model, geometry=self._geometry)
-        scene, looks = renderer.caster.arrays.scene, renderer.looks.looks
-        # Past frames are rendered from copies: the model itself may have changed its looks since.
+        scene, surfaces = renderer.caster.arrays.scene, renderer.appearance.arrays
+        # Past frames are rendered from copies: the model itself may have changed since.
         copies = {name: wp.clone(getattr(model, f"shape_{name}")) for name in SHAPE_ARRAYS}
         for name, array in copies.items():
-            setattr(looks if name in ("color", "appearance") else scene, f"shape_{name}", array)
+            setattr(surfaces if name in ("color", "appearance") else scene, f"shape_{name}", array)
         state = model.state()
 
         def state_of(frame: int) -> State:
             state.body_q.assign(self._body_q_of(frame))
-            for name, values in self._looks_of(frame).items():
+            for name, values in self._appearance_of(frame).items():
                 copies[name].assign(values)
             return state
 

@@ -18,8 +18,8 @@ from pluriverse.launch import record
 from pluriverse.model import Model, State
 from pluriverse.options import completed, with_options
 from pluriverse.render.camera import Camera, fitting_camera
+from pluriverse.render.raycast.appearance import AppearanceArrays
 from pluriverse.render.raycast.caster import RayCaster
-from pluriverse.render.raycast.looks import LookArrays
 from pluriverse.render.raycast.shading import Light, View, render_pixels
 from pluriverse.render.visual import SeenGeometry
 from pluriverse.types import Axis
@@ -118,7 +118,7 @@ class PictureRenderer:
         geometry: Which of its shapes are drawn.
         threads: Threads on a CPU; as many as cores if None.
         caster: An existing ray caster of these shapes, to reuse.
-        looks: Their existing colours and textures, to reuse.
+        appearance: Their existing colours and textures, to reuse.
     """
 
     def __init__(
@@ -128,11 +128,11 @@ class PictureRenderer:
         geometry: SeenGeometry = SeenGeometry.VISUAL,
         threads: int | None = None,
         caster: RayCaster | None = None,
-        looks: LookArrays | None = None,
+        appearance: AppearanceArrays | None = None,
     ):
         self.model = model
         self.caster = RayCaster(model, geometry=geometry) if caster is None else caster
-        self.looks = LookArrays(model, self.caster.arrays) if looks is None else looks
+        self.appearance = AppearanceArrays(model, self.caster.arrays) if appearance is None else appearance
         if threads is not None and threads < 1:
             raise ValueError(f"PictureRenderer: threads is {threads}, but it must be at least 1.")
         self._threads = threads or _core_count()
@@ -311,7 +311,7 @@ class PictureRenderer:
                 camera_start,
                 1,
                 self.caster.arrays.scene,
-                self.looks.looks,
+                self.appearance.arrays,
                 view,
                 light,
                 image,

@@ -44,7 +44,7 @@ class Recorder(Film, FrameClock):
         Film.__init__(self, self._model, self.fps, geometry)
         self._worlds = shown_worlds(self._model, worlds, "recorder")
         self._frames: list[tuple[np.ndarray, int]] = []
-        self._looks: list[dict[str, np.ndarray]] = []
+        self._appearances: list[dict[str, np.ndarray]] = []
         self._rows = self._recorded_bodies()
         self._body_q = simulation.state.body_q.numpy().reshape(-1, 7).copy()
 
@@ -63,13 +63,13 @@ class Recorder(Film, FrameClock):
 
     def capture(self) -> None:
         """Take a frame now."""
-        looks = {name: getattr(self._model, f"shape_{name}").numpy() for name in SHAPE_ARRAYS}
-        if not self._looks or any(
-            not np.array_equal(self._looks[-1][name], looks[name]) for name in SHAPE_ARRAYS
+        appearance = {name: getattr(self._model, f"shape_{name}").numpy() for name in SHAPE_ARRAYS}
+        if not self._appearances or any(
+            not np.array_equal(self._appearances[-1][name], appearance[name]) for name in SHAPE_ARRAYS
         ):
-            self._looks.append({name: values.copy() for name, values in looks.items()})
+            self._appearances.append({name: values.copy() for name, values in appearance.items()})
         poses = self._simulation.state.body_q.numpy().reshape(-1, 7)[self._rows].copy()
-        self._frames.append((poses, len(self._looks) - 1))
+        self._frames.append((poses, len(self._appearances) - 1))
 
     def _worlds_of(self, frame: int) -> list[int]:
         return self._worlds
@@ -78,5 +78,5 @@ class Recorder(Film, FrameClock):
         self._body_q[self._rows] = self._frames[frame][0]
         return self._body_q
 
-    def _looks_of(self, frame: int) -> dict[str, np.ndarray]:
-        return self._looks[self._frames[frame][1]]
+    def _appearance_of(self, frame: int) -> dict[str, np.ndarray]:
+        return self._appearances[self._frames[frame][1]]

@@ -137,13 +137,13 @@ class VisualModel:
         world = self._copied["world"]
         if worlds is None:
             return np.flatnonzero(self.shape_seen)
-        chosen = np.asarray(list(worlds), dtype=np.int64)
-        if len(chosen) and (chosen.min() < 0 or chosen.max() >= self.model.world_count):
-            bad = chosen[(chosen < 0) | (chosen >= self.model.world_count)]
+        selected = np.asarray(list(worlds), dtype=np.int64)
+        if len(selected) and (selected.min() < 0 or selected.max() >= self.model.world_count):
+            bad = selected[(selected < 0) | (selected >= self.model.world_count)]
             raise IndexError(
                 f"world {int(bad[0])} does not exist; the model has worlds 0 to {self.model.world_count - 1}."
             )
-        return np.flatnonzero(self.shape_seen & (np.isin(world, chosen) | (world < 0)))
+        return np.flatnonzero(self.shape_seen & (np.isin(world, selected) | (world < 0)))
 
     def mesh_of(self, shape: int) -> VisualMesh:
         """Return the appearance of a shape; equal shapes share one object."""
@@ -188,8 +188,8 @@ class VisualModel:
         geometry, scale = GeoType(int(copied["type"][shape])), copied["scale"][shape].astype(np.float64)
         triangles = tessellate(geometry, scale, mesh, PLANE_HALF_SIZE)
         color = copied["color"][shape]
-        look = int(copied["appearance"][shape])
-        appearance = model.appearances[look] if look >= 0 else None
+        index = int(copied["appearance"][shape])
+        appearance = model.appearances[index] if index >= 0 else None
         alpha = 1.0 if appearance is None else appearance.alpha
         skin = getattr(triangles.source, "skin", None)
         uv = triangles.corner_uv

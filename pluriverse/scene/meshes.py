@@ -93,9 +93,9 @@ def _first_mesh(assembly: Assembly, path: Path) -> tuple[Path, np.ndarray]:
                 continue
             found, paths = AssetFiles(path, None).find(element.get("filename", ""))
             if found is None:
-                looked = ", ".join(f"'{candidate}'" for candidate in paths[:3])
+                searched = ", ".join(f"'{candidate}'" for candidate in paths[:3])
                 raise FieldError(
-                    f"the mesh of link '{link.get('name')}' of '{path}' is missing (at {looked})"
+                    f"the mesh of link '{link.get('name')}' of '{path}' is missing (at {searched})"
                 )
             if not is_below(found, roots):
                 raise FieldError(outside_message(found.resolve(), roots))

@@ -141,12 +141,12 @@ def _kernels() -> SimpleNamespace:
                 origin = (com_after - com_before) * rate - wp.cross(alpha, arm)
                 origin -= wp.cross(omega, wp.cross(omega, arm))
                 if steps_body_axes != 0:
-                    turn = rotation_of(body_q[body])
+                    rotation = rotation_of(body_q[body])
                     rotation_after = rotation_of(body_q_after[body])
                     com = wp.vec3d(body_com[body])
-                    alpha = turned_rate(spin_before, spin_after, turn, rotation_after, rate)
+                    alpha = turned_rate(spin_before, spin_after, rotation, rotation_after, rate)
                     origin_after = com_after - wp.cross(spin_after, wp.quat_rotate(rotation_after, com))
-                    origin_before = com_before - wp.cross(spin_before, wp.quat_rotate(turn, com))
+                    origin_before = com_before - wp.cross(spin_before, wp.quat_rotate(rotation, com))
                     origin = (origin_after - origin_before) * rate
                 if rate == wp.float64(0.0):
                     alpha = wp.vec3d()

@@ -14,7 +14,7 @@ from pluriverse.model import Model
 from pluriverse.render import PictureStyle, RayCaster, SeenGeometry
 from pluriverse.render.model_camera import ModelCameras
 from pluriverse.render.picture import check_size, sky_light
-from pluriverse.render.raycast.looks import LookArrays
+from pluriverse.render.raycast.appearance import AppearanceArrays
 from pluriverse.selection.patterns import Patterns, match_labels
 from pluriverse.sensors.camera_batch import CameraBatch
 
@@ -104,7 +104,7 @@ class CameraSensor(CameraBatch):
         style: PictureStyle | None = None,
         threads: int | None = None,
     ):
-        chosen = _choose(model, cameras, bodies, xform)
+        mounted = _select(model, cameras, bodies, xform)
         if not 0.0 <= near < far:
             raise ValueError(
                 f"CameraSensor: near is {near} and far {far}, but 0 <= near < far is needed (m)."
@@ -112,8 +112,8 @@ class CameraSensor(CameraBatch):
         if fov is not None:
             if not 0.0 < fov < np.pi:
                 raise ValueError(f"CameraSensor: fov is {fov}, but it must be between 0 and pi (rad).")
-            chosen.fov[:] = fov
-        size = _resolution(chosen, width, height)
+            mounted.fov[:] = fov
+        size = _resolution(mounted, width, height)
         if not isinstance(samples, int | np.integer) or samples < 1:
             raise ValueError(
                 f"CameraSensor: samples is {samples!r}, but it must be a whole number, 1 or more."
@@ -121,23 +121,23 @@ class CameraSensor(CameraBatch):
         super().__init__(
             RayCaster(model, geometry=SeenGeometry(geometry)),
             threads,
-            chosen.world,
-            np.tan(0.5 * chosen.fov),
+            mounted.world,
+            np.tan(0.5 * mounted.fov),
             size,
-            chosen.mount(),
+            mounted.mount(),
             near,
             far,
             samples,
         )
-        wanted = _outputs(outputs)
-        self.camera_world, self.camera_label = chosen.world, chosen.label
+        selected_outputs = _outputs(outputs)
+        self.camera_world, self.camera_label = mounted.world, mounted.label
         device = model.device
-        shape = (len(chosen.world), size[1], size[0])
+        shape = (len(mounted.world), size[1], size[0])
         self._arrays: dict[CameraOutput, Any] = {}
-        for output in wanted:
+        for output in selected_outputs:
             dtype = wp.uint32 if output is CameraOutput.COLOR else _TYPES.get(output, wp.int32)
             self._arrays[output] = wp.zeros(shape, dtype=dtype, device=device)
-        if any(output in wanted for output in _GEOMETRIC):
+        if any(output in selected_outputs for output in _GEOMETRIC):
             self._geometric = [
                 self._arrays.get(
                     output, wp.zeros((0, 0, 0), dtype=_TYPES.get(output, wp.int32), device=device)
@@ -145,10 +145,10 @@ class CameraSensor(CameraBatch):
                 for output in _GEOMETRIC
             ]
         self._color: Any = None
-        if CameraOutput.COLOR in wanted:
+        if CameraOutput.COLOR in selected_outputs:
             self._pixels = self._arrays[CameraOutput.COLOR]
             self._color = same_memory(self._pixels, wp.uint8, (*shape, 4))
-            self._looks = LookArrays(model, self._caster.arrays)
+            self._appearance = AppearanceArrays(model, self._caster.arrays)
             style = PictureStyle(shadows=False, ambient_occlusion=False) if style is None else style
             self._light = sky_light(style, extent=2.0, distance=50.0, up_axis=model.up_axis)
             self._light.plain_color = wp.vec3(*GROUND_COLOR)
@@ -214,7 +214,7 @@ class CameraSensor(CameraBatch):
         return self._color
 
 
-def _choose(
+def _select(
     model: Model, cameras: Patterns | None, bodies: Patterns | None, xform: Transform | None
 ) -> ModelCameras:
     if bodies is not None:
@@ -256,8 +256,8 @@ def _choose(
     return known.taken(rows)
 
 
-def _resolution(chosen: ModelCameras, width: int | None, height: int | None) -> tuple[int, int]:
-    sizes = np.unique(chosen.resolution, axis=0)
+def _resolution(mounted: ModelCameras, width: int | None, height: int | None) -> tuple[int, int]:
+    sizes = np.unique(mounted.resolution, axis=0)
     if width is None or height is None:
         if len(sizes) > 1:
             raise ValueError(

@@ -7,7 +7,7 @@ import warp as wp
 
 from pluriverse.model import State
 from pluriverse.render import RayCaster
-from pluriverse.render.raycast.looks import LookArrays
+from pluriverse.render.raycast.appearance import AppearanceArrays
 from pluriverse.render.raycast.sensing import CameraMount, place_cameras, sense_pixels
 from pluriverse.render.raycast.shading import View, render_pixels
 from pluriverse.sensors.base import Sensor
@@ -35,7 +35,7 @@ class CameraBatch(Sensor):
     """Images of depth, distance, shape, body, world and normal, empty ones for none; None for none at all."""
     _pixels: Any = None
     """Image of the colour, None for none."""
-    _looks: LookArrays | None = None
+    _appearance: AppearanceArrays | None = None
     _light: Any = None
 
     def __init__(
@@ -92,13 +92,13 @@ class CameraBatch(Sensor):
                 self._geometric,
             )
         if self._pixels is not None:
-            assert self._looks is not None
+            assert self._appearance is not None
             render_pixels(
                 worlds,
                 self._start,
                 self._count_max,
                 self._caster.arrays.scene,
-                self._looks.looks,
+                self._appearance.arrays,
                 self._view,
                 self._light,
                 self._pixels,

@@ -181,11 +181,11 @@ def read_contacts_of_sensor(
     measured: wp.array2d[float],  # [world, column]
 ):
     """Measure one contact sensor of one world."""
-    slot, place = wp.tid()
+    slot, index = wp.tid()
     world = worlds[slot]
     if world < 0:
         return
-    sensor = table.start[world] + place
+    sensor = table.start[world] + index
     if sensor >= table.start[world + 1]:
         return
     if table.type[sensor] != CONTACT or world_frozen[world] != 0:

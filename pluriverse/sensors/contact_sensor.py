@@ -95,8 +95,8 @@ class SensorContact:
         width = 0
         self.counterpart_indices = [[] for _ in rows]
         if self.counterpart_type is not None:
-            chosen = counterpart_shapes if counterpart_bodies is None else counterpart_bodies
-            column_of, width = self._columns(chosen, world)
+            selected = counterpart_shapes if counterpart_bodies is None else counterpart_bodies
+            column_of, width = self._columns(selected, world)
             columns = self._by_shape(column_of, self.counterpart_type)
         device, count = model.device, len(rows)
         everywhere = np.arange(model.world_count, dtype=np.int32)
@@ -160,14 +160,16 @@ class SensorContact:
     def _columns(self, patterns: Any, row_world: np.ndarray) -> tuple[np.ndarray, int]:
         """Return the column of each counterpart, -1 for others, and the number of columns."""
         kind = str(self.counterpart_type)
-        chosen = np.sort(choose(self.model, kind, patterns, f"SensorContact: {_plural(kind, 'counterpart')}"))
-        world = _world(self.model, kind)[chosen]
-        shared = chosen[world < 0]
+        selected = np.sort(
+            choose(self.model, kind, patterns, f"SensorContact: {_plural(kind, 'counterpart')}")
+        )
+        world = _world(self.model, kind)[selected]
+        shared = selected[world < 0]
         column_of = np.full(getattr(self.model, f"{kind}_count"), -1, dtype=np.int32)
         column_of[shared] = np.arange(len(shared))
         order = np.argsort(world, kind="stable")
         order = order[world[order] >= 0]
-        own, own_world = chosen[order], world[order]
+        own, own_world = selected[order], world[order]
         begins = np.searchsorted(own_world, own_world, side="left")
         column_of[own] = len(shared) + np.arange(len(own)) - begins
         local = np.split(own, np.flatnonzero(np.diff(own_world)) + 1) if len(own) else []

@@ -56,14 +56,14 @@ class NoiseModel:
 
 @wp.func
 def normal_number(
-    noise: NoiseModel, world: int, sample: int, place: int, component: int, purpose: int
+    noise: NoiseModel, world: int, sample: int, index: int, component: int, purpose: int
 ) -> float:
     """Return a number of the standard normal distribution."""
     block = philox(
         wp.uint32(noise.identity[world]),
         wp.uint32(noise.episode[world]),
         wp.uint32(sample),
-        wp.uint32((place * COMPONENT_COUNT + component) * 4 + purpose),
+        wp.uint32((index * COMPONENT_COUNT + component) * 4 + purpose),
         wp.uint32(noise.seed),
         SENSOR_STREAM,
     )
@@ -82,11 +82,11 @@ def corrupt_sensor(
     measured: wp.array2d[float],  # [world, column]
 ):
     """Write what one sensor of one world reads."""
-    slot, place = wp.tid()
+    slot, index = wp.tid()
     world = worlds[slot]
     if world < 0:
         return
-    sensor = table.start[world] + place
+    sensor = table.start[world] + index
     if sensor >= table.start[world + 1]:
         return
     if world_frozen[world] != 0:
@@ -100,17 +100,17 @@ def corrupt_sensor(
             wp.uint32(noise.identity[world]),
             wp.uint32(noise.episode[world]),
             wp.uint32(0),
-            wp.uint32(place * COMPONENT_COUNT * 4 + 3),
+            wp.uint32(index * COMPONENT_COUNT * 4 + 3),
             wp.uint32(noise.seed),
             SENSOR_STREAM,
         )
         share = float(open_uniform_of(block.word1))
-        low = noise.delay_low[world, place]
-        noise.delay[world, place] = low + share * (noise.delay_high[world, place] - low)
+        low = noise.delay_low[world, index]
+        noise.delay[world, index] = low + share * (noise.delay_high[world, index] - low)
     depth = noise.history.shape[1]
     late = int(0)
     if depth > 0:
-        late = int(wp.floor(noise.delay[world, place] / noise.interval + 0.5))
+        late = int(wp.floor(noise.delay[world, index] / noise.interval + 0.5))
         late = wp.clamp(late, 0, wp.min(sample, depth - 1))
     norm = float(0.0)
     for k in range(dim):
@@ -120,18 +120,18 @@ def corrupt_sensor(
             value = noise.history[world, (sample - late) % depth, column + k]
         bias = noise.bias[world, column + k]
         if is_reset != 0:
-            bias = noise.bias_std[world, place]
+            bias = noise.bias_std[world, index]
             if bias > 0.0:
-                bias = bias * normal_number(noise, world, 0, place, k, 0)
-        elif noise.bias_walk[world, place] > 0.0:
-            step = noise.bias_walk[world, place] * wp.sqrt(noise.interval)
-            bias = bias + step * normal_number(noise, world, sample, place, k, 1)
+                bias = bias * normal_number(noise, world, 0, index, k, 0)
+        elif noise.bias_walk[world, index] > 0.0:
+            step = noise.bias_walk[world, index] * wp.sqrt(noise.interval)
+            bias = bias + step * normal_number(noise, world, sample, index, k, 1)
         noise.bias[world, column + k] = bias
         # A range finder that sees nothing reports -1, without noise.
         if not (kind == RANGEFINDER and value < 0.0):
             value = value + bias
-            if noise.std[world, place] > 0.0:
-                value = value + noise.std[world, place] * normal_number(noise, world, sample, place, k, 2)
+            if noise.std[world, index] > 0.0:
+                value = value + noise.std[world, index] * normal_number(noise, world, sample, index, k, 2)
             if kind == RANGEFINDER or kind == TOUCH:
                 value = wp.max(value, 0.0)
         cutoff = table.cutoff[sensor]
@@ -172,18 +172,18 @@ def begin_episode(
     sample: wp.array[int],  # [world]
     time: wp.array[wp.float64],  # [world] s
     episode: wp.array[int],  # [world]
-    chosen: wp.array[int],  # [slot] the world, -1 for one that is not meant
+    active: wp.array[int],  # [slot] the world, -1 for one that is not meant
 ):
     """Let one world begin anew."""
     slot = wp.tid()
     world = worlds[slot]
-    chosen[slot] = -1
+    active[slot] = -1
     if world < 0 or world >= sample.shape[0]:
         return
     if mask.shape[0] > 0:
         if not mask[world]:
             return
-    chosen[slot] = world
+    active[slot] = world
     sample[world] = 0
     time[world] = wp.float64(0.0)
     episode[world] = episode[world] + 1
@@ -233,13 +233,13 @@ def begin_episodes(
     sample: wp.array[int],
     time: wp.array[wp.float64],
     episode: wp.array[int],
-    chosen: wp.array[int],
+    active: wp.array[int],
 ) -> None:
     """Let worlds begin anew, and list them."""
     launch_kernel(
         begin_episode,
         dim=worlds.size,
         inputs=[worlds, mask],
-        outputs=[sample, time, episode, chosen],
+        outputs=[sample, time, episode, active],
         device=sample.device,
     )

@@ -48,18 +48,18 @@ class SensorIMU:
     ):
         self.model = model
         """The model."""
-        chosen = choose_sites(model, sites, "SensorIMU: sites")
-        world = world_of(model, model.shape_world.numpy()[chosen])
+        selected = choose_sites(model, sites, "SensorIMU: sites")
+        world = world_of(model, model.shape_world.numpy()[selected])
         if (world < 0).any():
-            shape = int(chosen[np.flatnonzero(world < 0)[0]])
+            shape = int(selected[np.flatnonzero(world < 0)[0]])
             raise ValueError(
                 f"SensorIMU: site '{model.shape_label[shape]}' (index {shape}) belongs to no world, so "
                 "it has no gravity of its own. Add it to the worlds."
             )
-        self._site: Any = wp.array(chosen.astype(np.int32), dtype=wp.int32, device=model.device)
+        self._site: Any = wp.array(selected.astype(np.int32), dtype=wp.int32, device=model.device)
         self._world: Any = wp.array(world.astype(np.int32), dtype=wp.int32, device=model.device)
-        self.accelerometer = wp.zeros(len(chosen), dtype=wp.vec3, device=model.device)
-        self.gyroscope = wp.zeros(len(chosen), dtype=wp.vec3, device=model.device)
+        self.accelerometer = wp.zeros(len(selected), dtype=wp.vec3, device=model.device)
+        self.gyroscope = wp.zeros(len(selected), dtype=wp.vec3, device=model.device)
         if request_state_attributes:
             model.request_state_attributes("body_qdd")
 
@@ -102,26 +102,26 @@ class SensorFrameTransform:
     ):
         self.model = model
         """The model."""
-        chosen = choose(model, "shape", shapes, "SensorFrameTransform: shapes")
+        selected = choose(model, "shape", shapes, "SensorFrameTransform: shapes")
         references = choose_sites(model, reference_sites, "SensorFrameTransform: reference_sites")
-        if len(references) not in (1, len(chosen)):
+        if len(references) not in (1, len(selected)):
             raise ValueError(
-                f"SensorFrameTransform: there are {len(chosen)} shapes and {len(references)} sites of "
+                f"SensorFrameTransform: there are {len(selected)} shapes and {len(references)} sites of "
                 "reference. Give one site, or one for each shape."
             )
-        references = np.broadcast_to(references, chosen.shape)
+        references = np.broadcast_to(references, selected.shape)
         worlds = model.shape_world.numpy()
-        apart = (worlds[chosen] != worlds[references]) & (worlds[chosen] >= 0) & (worlds[references] >= 0)
+        apart = (worlds[selected] != worlds[references]) & (worlds[selected] >= 0) & (worlds[references] >= 0)
         if apart.any():
             pair = int(np.flatnonzero(apart)[0])
             raise ValueError(
-                f"SensorFrameTransform: shape '{model.shape_label[chosen[pair]]}' is in world "
-                f"{worlds[chosen[pair]]}, its reference in world {worlds[references[pair]]}. Name a site of "
-                "the same world for each shape."
+                f"SensorFrameTransform: shape '{model.shape_label[selected[pair]]}' is in world "
+                f"{worlds[selected[pair]]}, its reference in world {worlds[references[pair]]}. Name a site "
+                "of the same world for each shape."
             )
-        self._shape: Any = wp.array(chosen.astype(np.int32), dtype=wp.int32, device=model.device)
+        self._shape: Any = wp.array(selected.astype(np.int32), dtype=wp.int32, device=model.device)
         self._reference: Any = wp.array(references.astype(np.int32), dtype=wp.int32, device=model.device)
-        self.transforms = wp.zeros(len(chosen), dtype=wp.transform, device=model.device)
+        self.transforms = wp.zeros(len(selected), dtype=wp.transform, device=model.device)
 
     def update(self, state: State) -> None:
         """Measure at a state. Only launches.

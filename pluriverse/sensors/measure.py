@@ -302,11 +302,11 @@ def measure_sensor(
     measured: wp.array2d[float],  # [world, column]
 ):
     """Measure one sensor of one world."""
-    slot, place = wp.tid()
+    slot, index = wp.tid()
     world = worlds[slot]
     if world < 0:
         return
-    sensor = table.start[world] + place
+    sensor = table.start[world] + index
     if sensor >= table.start[world + 1]:
         return
     if world_frozen[world] != 0:
@@ -327,7 +327,7 @@ def measure_sensor(
     if kind == FRAMELINACC or kind == FRAMEANGACC:
         pose = frame_pose(body, table.xform[sensor], before.body_q)
     origin = wp.transform_get_translation(pose)
-    turn = wp.transform_get_rotation(pose)
+    body_rotation = wp.transform_get_rotation(pose)
     is_relative = table.is_relative[sensor] != 0
     reference_body = table.reference_body[sensor]
     reference = wp.transform_identity()
@@ -340,15 +340,15 @@ def measure_sensor(
     if kind == ACCELEROMETER or kind == FRAMELINACC:
         vector = wp.spatial_top(frame_acceleration(body, origin, before, forces, model.body_com, gravity))
         if kind == ACCELEROMETER:
-            vector = wp.quat_rotate_inv(turn, vector)
+            vector = wp.quat_rotate_inv(body_rotation, vector)
     elif kind == FRAMEANGACC:
         vector = wp.spatial_bottom(frame_acceleration(body, origin, before, forces, model.body_com, gravity))
     elif kind == VELOCIMETER:
         vector = wp.spatial_top(frame_velocity(body, origin, after, model.body_com))
-        vector = wp.quat_rotate_inv(turn, vector)
+        vector = wp.quat_rotate_inv(body_rotation, vector)
     elif kind == GYRO:
         vector = wp.spatial_bottom(frame_velocity(body, origin, after, model.body_com))
-        vector = wp.quat_rotate_inv(turn, vector)
+        vector = wp.quat_rotate_inv(body_rotation, vector)
     elif kind == FORCE or kind == TORQUE:
         if body >= 0:
             force = wp.spatial_top(forces.carried[body])
@@ -356,10 +356,10 @@ def measure_sensor(
             if kind == TORQUE:
                 arm = wp.transform_point(before.body_q[body], model.body_com[body]) - origin
                 vector = wp.spatial_bottom(forces.carried[body]) + wp.cross(arm, force)
-        vector = wp.quat_rotate_inv(turn, vector)
+        vector = wp.quat_rotate_inv(body_rotation, vector)
     elif kind == MAGNETOMETER:
         field = table.parameter[sensor]
-        vector = wp.quat_rotate_inv(turn, wp.vec3(field[0], field[1], field[2]))
+        vector = wp.quat_rotate_inv(body_rotation, wp.vec3(field[0], field[1], field[2]))
     elif kind == TOUCH:
         is_positive = True
         vector[0] = sum_touch(
@@ -430,13 +430,13 @@ def measure_sensor(
     elif kind == FRAMEPOS:
         vector = wp.quat_rotate_inv(reference_rotation, origin - reference_origin)
     elif kind == FRAMEQUAT:
-        q = wp.normalize(wp.quat_inverse(reference_rotation) * turn)
+        q = wp.normalize(wp.quat_inverse(reference_rotation) * body_rotation)
         value = wp.vec4(q[3], q[0], q[1], q[2])
         is_bounded = False
     elif kind >= FRAMEXAXIS and kind <= FRAMEZAXIS:
         axis = wp.vec3()
         axis[kind - FRAMEXAXIS] = 1.0
-        vector = wp.quat_rotate_inv(reference_rotation, wp.quat_rotate(turn, axis))
+        vector = wp.quat_rotate_inv(reference_rotation, wp.quat_rotate(body_rotation, axis))
         is_bounded = False
     elif kind == FRAMELINVEL or kind == FRAMEANGVEL:
         own = frame_velocity(body, origin, after, model.body_com)
@@ -444,12 +444,12 @@ def measure_sensor(
         if kind == FRAMEANGVEL:
             vector = wp.spatial_bottom(own)
         if is_relative:
-            seen = frame_velocity(reference_body, reference_origin, after, model.body_com)
+            reference_velocity = frame_velocity(reference_body, reference_origin, after, model.body_com)
             if kind == FRAMEANGVEL:
-                vector -= wp.spatial_bottom(seen)
+                vector -= wp.spatial_bottom(reference_velocity)
             else:
-                vector -= wp.spatial_top(seen)
-                vector -= wp.cross(wp.spatial_bottom(seen), origin - reference_origin)
+                vector -= wp.spatial_top(reference_velocity)
+                vector -= wp.cross(wp.spatial_bottom(reference_velocity), origin - reference_origin)
             vector = wp.quat_rotate_inv(reference_rotation, vector)
     elif kind == INSIDESITE:
         inside = is_inside(

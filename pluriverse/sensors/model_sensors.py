@@ -157,10 +157,10 @@ class ModelSensors:
         if not columns:
             return
         std, delay = columns["noise"][self._layout.row], columns["delay"][self._layout.row]
-        place = np.arange(len(self._layout.row)) - self._layout.start[self._layout.world]
+        column = np.arange(len(self._layout.row)) - self._layout.start[self._layout.world]
         for name, values in (("std", std), ("delay_low", delay), ("delay_high", delay), ("delay", delay)):
             table = getattr(self._noise, name).numpy()
-            table[self._layout.world, place] = values
+            table[self._layout.world, column] = values
             getattr(self._noise, name).assign(table)
         self._is_corrupted = bool((std > 0.0).any() or (delay > 0.0).any())
         self._has_delay = bool((delay > 0.0).any())
@@ -192,8 +192,8 @@ class ModelSensors:
         Raises:
             KeyError: If there is no sensor of this name, or a world has several.
         """
-        place = self._columns(name)
-        return self.measured[:, place.first : place.first + place.dim]
+        columns = self._columns(name)
+        return self.measured[:, columns.first : columns.first + columns.dim]
 
     def true(self, name: str) -> wp.array:
         """Return the true values of a sensor in every world, shape [world, dim]; a view of `data`.
@@ -201,8 +201,8 @@ class ModelSensors:
         Raises:
             KeyError: If there is no sensor of this name, or a world has several.
         """
-        place = self._columns(name)
-        return self.data[:, place.first : place.first + place.dim]
+        columns = self._columns(name)
+        return self.data[:, columns.first : columns.first + columns.dim]
 
     def type_of(self, name: str) -> SensorType:
         """Return what a sensor measures.
@@ -247,15 +247,15 @@ class ModelSensors:
             if label == name or label.endswith(f"/{name}")
         }
         if len(columns) > 1:
-            found = [known for known, place in names.items() if place.first in columns]
+            found = [known for known, group in names.items() if group.first in columns]
             raise KeyError(
                 f"sensors: '{name}' could be any of {', '.join(found[:6])}. Name one of these, or its label."
             )
-        return next((place for place in names.values() if place.first in columns), None)
+        return next((group for group in names.values() if group.first in columns), None)
 
     def _columns(self, name: str) -> SensorColumns:
-        place = self._find(name)
-        if place is None:
+        columns = self._find(name)
+        if columns is None:
             close = difflib.get_close_matches(str(name), self._layout.names, 4, 0.4)
             known = ", ".join(close or list(self._layout.names)[:12])
             if not known:
@@ -265,7 +265,7 @@ class ModelSensors:
                 )
             hint = "did you mean" if close else "there are"
             raise KeyError(f"sensors: there is no sensor '{name}'; {hint} {known}?")
-        return place
+        return columns
 
     # Noise.
 
@@ -297,21 +297,21 @@ class ModelSensors:
             KeyError: If the pattern finds nothing.
             ValueError: If a value is negative, not finite, or of another shape.
         """
-        chosen = [
+        selected = [
             sensor
             for sensor, (name, label) in enumerate(zip(self._layout.name, self._layout.label, strict=True))
             if fnmatchcase(name, pattern) or fnmatchcase(label, pattern)
         ]
-        if not chosen:
+        if not selected:
             self._columns(pattern)  # raises, and lists the columns
-        sensors = np.array(chosen, dtype=np.int64)
+        sensors = np.array(selected, dtype=np.int64)
         worlds = self._layout.world[sensors]
         places = sensors - self._layout.start[worlds]
-        wanted = {"std": std, "bias_std": bias, "bias_walk": bias_walk}
+        given = {"std": std, "bias_std": bias, "bias_walk": bias_walk}
         if delay is not None:
             low, high = delay if isinstance(delay, tuple) and len(delay) == 2 else (delay, delay)
-            wanted |= {"delay_low": low, "delay_high": high}
-        for name, value in wanted.items():
+            given |= {"delay_low": low, "delay_high": high}
+        for name, value in given.items():
             if value is None:
                 continue
             values = self._per_world(name, value)
@@ -325,7 +325,7 @@ class ModelSensors:
             self._has_delay = bool(high_now.max(initial=0.0) > 0.0)
         self._is_corrupted = True
         self._version += 1
-        return list(dict.fromkeys(self._layout.name[sensor] for sensor in chosen))
+        return list(dict.fromkeys(self._layout.name[sensor] for sensor in selected))
 
     def _per_world(self, name: str, value: Any) -> np.ndarray:
         try:
@@ -353,10 +353,10 @@ class ModelSensors:
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
             raise ValueError(f"set_seed: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
         worlds = self.model.world_count
-        chosen = np.arange(worlds) if identities is None else np.asarray(identities)
-        if chosen.shape != (worlds,) or chosen.dtype.kind not in "iu" or (chosen < 0).any():
+        selected = np.arange(worlds) if identities is None else np.asarray(identities)
+        if selected.shape != (worlds,) or selected.dtype.kind not in "iu" or (selected < 0).any():
             raise ValueError(f"set_seed: identities must be {worlds} whole numbers >= 0, one per world.")
-        self._noise.identity.assign(chosen.astype(np.int32))
+        self._noise.identity.assign(selected.astype(np.int32))
         self._noise.episode.zero_()
         self._noise.seed = int(seed)
         self._version += 1
@@ -475,13 +475,13 @@ class ModelSensors:
         if worlds.size not in self._lists:
             empty = wp.empty(worlds.size, dtype=wp.int32, device=self.model.device)
             self._lists[worlds.size] = trust_worlds(empty)
-        chosen = self._lists[worlds.size]
-        begin_episodes(worlds, mask, self._noise.sample, self.time, self._noise.episode, chosen)
+        active = self._lists[worlds.size]
+        begin_episodes(worlds, mask, self._noise.sample, self.time, self._noise.episode, active)
         self._measure(
-            chosen, state, state, state, control or self._control, self._no_contacts, self._sound, 0.0
+            active, state, state, state, control or self._control, self._no_contacts, self._sound, 0.0
         )
         if self._is_corrupted:
-            self._corrupt(chosen, self._sound, is_reset=True)
+            self._corrupt(active, self._sound, is_reset=True)
 
     def _measure(
         self,

@@ -18,7 +18,7 @@ from pluriverse.render.raycast.tree import make_world_trees
 from pluriverse.sensors.measure import RANGEFINDER, SensorTable, frame_pose
 
 # Reach of a ray [m]; the ray caster takes lengths of up to 1e30 for none.
-REACH = wp.constant(1.0e20)
+MAX_RANGE = wp.constant(1.0e20)
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.sensors.range_finders")
@@ -34,11 +34,11 @@ def find_range(
     measured: wp.array2d[float],  # [world, column]
 ):
     """Measure one range finder of one world."""
-    slot, place = wp.tid()
+    slot, index = wp.tid()
     world = worlds[slot]
     if world < 0:
         return
-    sensor = table.start[world] + place
+    sensor = table.start[world] + index
     if sensor >= table.start[world + 1]:
         return
     if table.type[sensor] != RANGEFINDER or world_frozen[world] != 0:
@@ -52,7 +52,7 @@ def find_range(
         unseen.body = body
     way = wp.quat_rotate(wp.transform_get_rotation(pose), wp.vec3(0.0, 0.0, 1.0))
     start = wp.transform_get_translation(pose)
-    hit = trace_world(scene, world, start, wp.normalize(way), REACH, unseen, body_root)
+    hit = trace_world(scene, world, start, wp.normalize(way), MAX_RANGE, unseen, body_root)
     distance = float(-1.0)
     if hit.shape >= 0:
         distance = hit.distance

@@ -121,7 +121,7 @@ class RaySensor(Sensor):
             wp.array(origins.astype(np.float32), dtype=wp.vec3, device=device),
             wp.array(units, dtype=wp.vec3, device=device),
         )
-        self._reach = min(float(max_distance), 1.0e29)
+        self._max_distance = min(float(max_distance), 1.0e29)
         shape = (count, len(directions))
         self.distance = wp.zeros(shape, dtype=wp.float32, device=device)
         self.point = wp.zeros(shape, dtype=wp.vec3, device=device)
@@ -140,6 +140,6 @@ class RaySensor(Sensor):
             self._mount,
             state.body_q,
             self._rays,
-            self._reach,
+            self._max_distance,
             (self.distance, self.point, self.normal, self.shape),
         )

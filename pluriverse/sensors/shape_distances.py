@@ -93,9 +93,9 @@ def measure_gap(
     shape0: int,
     shape1: int,
     body_q: wp.array[wp.transform],
-    reach: float,
+    max_distance: float,
 ) -> Gap:
-    """Return the gap of two shapes, a value above `reach` [m] if the gap exceeds it."""
+    """Return the gap of two shapes, a value above `max_distance` [m] if the gap exceeds it."""
     gap = Gap()
     gap.distance = wp.inf
     kind0 = kind_of(shapes, shape0)
@@ -147,7 +147,7 @@ def measure_gap(
     )
     pair.position = to_double(wp.quat_rotate(back, origin1 - origin0))
     extent = wp.min(extent_of(shapes, shape0), extent_of(shapes, shape1))
-    touch = find_touch(pair, hulls, extent, reach)
+    touch = find_touch(pair, hulls, extent, max_distance)
     if touch.is_near:
         gap.distance = touch.distance
         gap.point0 = origin1 + wp.quat_rotate(turn0, touch.point0)
@@ -156,17 +156,17 @@ def measure_gap(
 
 
 @wp.func
-def shape_at(topology: Topology, world: int, side: int, side_shape: int, shape_count: int, place: int) -> int:
+def shape_at(topology: Topology, world: int, side: int, side_shape: int, shape_count: int, index: int) -> int:
     """Return a candidate shape of a side, of its world or global; -1 after the last."""
     if side == SHAPE:
-        return wp.where(place == 0, side_shape, -1)
+        return wp.where(index == 0, side_shape, -1)
     template = topology.world_template[world]
     own = topology.template_shape[template + 1] - topology.template_shape[template]
-    if place < own:
-        return topology.world_shape[world] + place
+    if index < own:
+        return topology.world_shape[world] + index
     # Global shapes come before those of the first world and after those of the last.
     front = topology.world_shape[0]
-    rest = place - own
+    rest = index - own
     if rest < front:
         return rest
     worlds = topology.world_shape.shape[0]
@@ -193,22 +193,22 @@ def measure_distance(
     measured: wp.array2d[float],  # [world, column]
 ):
     """Measure one distance sensor of one world."""
-    slot, place = wp.tid()
+    slot, index = wp.tid()
     world = worlds[slot]
     if world < 0:
         return
-    sensor = table.start[world] + place
+    sensor = table.start[world] + index
     if sensor >= table.start[world + 1]:
         return
     kind = table.type[sensor]
     if kind < GEOMDIST or kind > GEOMFROMTO or world_frozen[world] != 0:
         return
-    reach = table.cutoff[sensor]
+    cutoff = table.cutoff[sensor]
     count = shapes.body.shape[0]
     side = table.side[sensor]
     other = table.reference_side[sensor]
     nearest = Gap()
-    nearest.distance = reach
+    nearest.distance = cutoff
     is_near = bool(False)
     first = int(0)
     shape0 = shape_at(topology, world, side, table.shape[sensor], count, first)
@@ -229,7 +229,7 @@ def measure_distance(
                     shapes.body[shape1],
                 )
                 if belongs and shape1 != shape0:
-                    gap = measure_gap(shapes, hulls, shape0, shape1, body_q, reach)
+                    gap = measure_gap(shapes, hulls, shape0, shape1, body_q, cutoff)
                     if gap.distance < nearest.distance:
                         nearest = gap
                         is_near = True
@@ -243,8 +243,8 @@ def measure_distance(
         way = wp.normalize(nearest.point1 - nearest.point0)
     for k in range(table.dim[sensor]):
         value = nearest.distance
-        if reach > 0.0:
-            value = wp.max(value, -reach)  # a cutoff bounds both ways, as with MuJoCo
+        if cutoff > 0.0:
+            value = wp.max(value, -cutoff)  # a cutoff bounds both ways, as with MuJoCo
         if kind == GEOMNORMAL:
             value = way[k]
         elif kind == GEOMFROMTO:

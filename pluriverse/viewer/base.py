@@ -189,13 +189,13 @@ class ViewerBase:
         return min(max(1.0 / FRAME_RATE, slow), 1.0 / FRAME_RATE_MIN)
 
     def _draw(self, moment: Moment) -> None:
-        begin = time.thread_time()
+        start = time.thread_time()
         self.history.keep(moment)
         with self.server.atomic():
             self.stage.update(moment)
         self.panel.update(moment)
         self.frame_count += 1
-        self.draw_time += 0.1 * (time.thread_time() - begin - self.draw_time)
+        self.draw_time += 0.1 * (time.thread_time() - start - self.draw_time)
         if self.frame_count % SEND_INTERVAL == 0:
             self.server.get_event_loop().call_soon_threadsafe(self._note_sending)
 
@@ -229,18 +229,18 @@ def aimed_camera(source: Source, stage: Stage) -> tuple[tuple[float, ...], tuple
     radius = 0.5 * np.linalg.norm(upper_all - lower_all, axis=1)
     radius = np.where(np.isfinite(radius), radius, 0.0)
     boxes = []
-    for place, world in enumerate(worlds.tolist()):
+    for index, world in enumerate(worlds.tolist()):
         mine = carrier >= 0
         mine[mine] = body_world[carrier[mine]] == world
-        points, reach = stage.view.visual.poses(pose, shapes[mine])[:, :3], radius[mine, None]
+        points, margin = stage.view.visual.poses(pose, shapes[mine])[:, :3], radius[mine, None]
         if not len(points):
             points = pose[body_world == world, :3]
-            reach = np.zeros((len(points), 1))
+            margin = np.zeros((len(points), 1))
         sound = np.isfinite(points).all(axis=1)
         if sound.any():
-            lower = (points - reach)[sound].min(axis=0)
-            upper = (points + reach)[sound].max(axis=0)
-            boxes += [lower + stage.offsets[place], upper + stage.offsets[place]]
+            lower = (points - margin)[sound].min(axis=0)
+            upper = (points + margin)[sound].max(axis=0)
+            boxes += [lower + stage.offsets[index], upper + stage.offsets[index]]
     corners = np.array(boxes) if boxes else np.array([[-0.5] * 3, [0.5] * 3])
     centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
     # Half the diagonal, seen from 1.5 times that distance: the field of view is 75 degrees.

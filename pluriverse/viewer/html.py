@@ -52,12 +52,12 @@ def export_html(
         camera = server.initial_camera
         camera.look_at, camera.position = aimed_camera(source, stage)
         serializer = server.get_scene_serializer()
-        look = recording.looks(0)
+        appearance = recording.appearance(0)
         for frame in range(0, recording.frame_count, stride):
             source.frame = frame
             moment = source.moment()
-            if recording.looks(frame) is not look or recording.has_environments:
-                look = recording.looks(frame)
+            if recording.appearance(frame) is not appearance or recording.has_environments:
+                appearance = recording.appearance(frame)
                 stage.refresh()
             stage.update(moment)
             serializer.insert_sleep(stride / recording.fps)

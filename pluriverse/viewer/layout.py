@@ -31,15 +31,15 @@ def shown_environments(environments: np.ndarray, chosen: Any, what: str) -> np.n
     if chosen is None:
         count = min(SHOWN_WORLD_COUNT, len(environments))
         return environments[np.unique(np.linspace(0, len(environments) - 1, count).round().astype(np.int64))]
-    wanted = np.atleast_1d(np.asarray(chosen))
-    if wanted.size == 0 or not np.issubdtype(wanted.dtype, np.integer):
+    selected = np.atleast_1d(np.asarray(chosen))
+    if selected.size == 0 or not np.issubdtype(selected.dtype, np.integer):
         raise ValueError(f"{what}: worlds are {chosen!r}, but must be indices of worlds, at least one.")
-    bad = wanted[~np.isin(wanted, environments)]
+    bad = selected[~np.isin(selected, environments)]
     if bad.size:
         raise IndexError(
             f"{what}: world {int(bad[0])} does not exist; there are worlds {_listed(environments)}."
         )
-    return np.unique(wanted.astype(np.int64))
+    return np.unique(selected.astype(np.int64))
 
 
 def _listed(worlds: np.ndarray) -> str:
@@ -79,14 +79,14 @@ def grid_offsets(
     level = [axis for axis in range(3) if axis != int(model.up_axis)]
     positions = np.asarray(body_q).reshape(-1, 7)[:, :3]
     centres, extents = np.zeros((len(worlds), 3)), np.zeros(len(worlds))
-    for place, world in enumerate(np.asarray(worlds).tolist()):
+    for index, world in enumerate(np.asarray(worlds).tolist()):
         own = positions[start[world] : start[world + 1]] if model.world_count > 1 else positions
         own = own[np.isfinite(own).all(axis=1)]
         if len(own):
             # The first body is the base: a thrown object must not displace the robot.
-            centres[place, level] = own[0, level]
+            centres[index, level] = own[0, level]
             away = np.abs(own[:, level] - own[0, level])
-            extents[place] = float(np.quantile(away, 0.9)) if len(own) > 1 else 0.0
+            extents[index] = float(np.quantile(away, 0.9)) if len(own) > 1 else 0.0
     if len(worlds) == 1:
         return np.zeros((1, 3)), 0.0
     distance = max(SPACING_MIN, SPACING_FACTOR * (2.0 * float(extents.max()) + SPACING_MIN))

@@ -125,12 +125,12 @@ class LivePanel(Panel):
             return
         stage = viewer.stage
         if event.phase == "start":
-            shape, place = stage.view.instance_at(event.target, event.instance_index)
+            shape, slot = stage.view.instance_at(event.target, event.instance_index)
             body = int(stage.view.visual.shape_body[shape]) if shape >= 0 else -1
             if body < 0:
                 viewer.pull_body(None)
                 return
-            self._drag_offset = stage.offsets[place]
+            self._drag_offset = stage.offsets[slot]
             pose = viewer.simulation.state.body_q.numpy().reshape(-1, 7)[body].astype(np.float64)
             away = np.asarray(event.start_position) - self._drag_offset - pose[:3]
             back = pose[None, 3:] * np.array([-1.0, -1.0, -1.0, 1.0])

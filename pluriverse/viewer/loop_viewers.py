@@ -294,13 +294,13 @@ class ViewerGL(_LoggingViewer):
         """
         up = Axis.Z if self.model is None else self.model.up_axis
         ahead = {Axis.Z: (0, 1), Axis.Y: (0, 2), Axis.X: (2, 1)}[up]
-        turn, rise = math.radians(float(yaw)), math.radians(float(np.clip(pitch, -89.0, 89.0)))
+        azimuth, rise = math.radians(float(yaw)), math.radians(float(np.clip(pitch, -89.0, 89.0)))
         direction = np.zeros(3)
-        direction[ahead[0]] = math.cos(turn) * math.cos(rise)
-        direction[ahead[1]] = math.sin(turn) * math.cos(rise)
+        direction[ahead[0]] = math.cos(azimuth) * math.cos(rise)
+        direction[ahead[1]] = math.sin(azimuth) * math.cos(rise)
         direction[int(up)] = math.sin(rise)
-        begin = np.array([float(part) for part in pos])
-        self._camera = Camera(tuple(begin), tuple(begin + direction), up=up.vector)
+        eye = np.array([float(part) for part in pos])
+        self._camera = Camera(tuple(eye), tuple(eye + direction), up=up.vector)
 
     def set_visible_worlds(self, worlds: Any) -> None:
         """Choose the worlds of the pictures; the first ones if None."""

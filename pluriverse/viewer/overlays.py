@@ -128,15 +128,15 @@ class Overlays:
             (a, b) for a in range(8) for b in range(a + 1, 8) if np.abs(corners[a] - corners[b]).sum() == 1
         ]
         local = lower[:, None] + corners[None] * (upper - lower)[:, None]
-        place = model.shape_transform.numpy().reshape(-1, 7)[shapes].astype(np.float64)
+        shape_pose = model.shape_transform.numpy().reshape(-1, 7)[shapes].astype(np.float64)
         body = model.shape_body.numpy()[shapes]
         own = pose[body]
 
         def moved(frame: np.ndarray, points: np.ndarray) -> np.ndarray:
-            turn = np.repeat(frame[:, 3:], 8, axis=0)
-            return frame[:, None, :3] + rotated(turn, points.reshape(-1, 3)).reshape(points.shape)
+            rotation = np.repeat(frame[:, 3:], 8, axis=0)
+            return frame[:, None, :3] + rotated(rotation, points.reshape(-1, 3)).reshape(points.shape)
 
-        world = moved(own, moved(place, local)) + self._of_body(body)[:, None]
+        world = moved(own, moved(shape_pose, local)) + self._of_body(body)[:, None]
         lines = np.concatenate([world[:, list(edge)] for edge in edges])
         self._draw_lines("BOUNDS", lines, _BOUND_COLOR)
 

@@ -83,11 +83,11 @@ class Panel:
         def _(_: Any) -> None:
             # The user may still be typing: text that is not a list of worlds changes nothing.
             try:
-                chosen = worlds_of_ranges(worlds.value)
-                viewer.show(chosen)
+                selected = worlds_of_ranges(worlds.value)
+                viewer.show(selected)
             except (ValueError, IndexError):
                 return
-            self.choose_world(chosen[0])
+            self.choose_world(selected[0])
 
     def _add_world(self) -> None:
         viewer = self._viewer

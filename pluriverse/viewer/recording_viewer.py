@@ -52,7 +52,7 @@ class RecordingViewer(ViewerBase):
         self.is_repeating = True
         """Whether playback starts again at the end."""
         self._position = 0.0
-        self._look: Any = self.recording.looks(0)
+        self._appearance: Any = self.recording.appearance(0)
         self._begin(RecordingPanel(self), verbose=verbose)
 
     @property
@@ -96,15 +96,15 @@ class RecordingViewer(ViewerBase):
                 self._advance((now - last) * self.speed)
             last = now
             with self._lock:
-                wanted = (
+                current = (
                     self.frame,
                     self.stage.build_count,
                     self.stage.overlays.shown,
                     self.is_playing,
                 )
-                if wanted == drawn:
+                if current == drawn:
                     continue
-                drawn = wanted
+                drawn = current
                 self._show(self.frame)
 
     def _advance(self, seconds: float) -> None:
@@ -116,9 +116,9 @@ class RecordingViewer(ViewerBase):
     def _show(self, frame: int) -> None:
         self.source.frame = frame
         moment = self.source.moment()
-        look = self.recording.looks(frame)
-        if look is not self._look or self.recording.has_environments:
-            self._look = look
+        appearance = self.recording.appearance(frame)
+        if appearance is not self._appearance or self.recording.has_environments:
+            self._appearance = appearance
             self.stage.refresh()
         self._draw(moment)
 

@@ -21,12 +21,12 @@ GROUND_DEPTH = 1e-3
 
 
 class _Instances:
-    """Shapes of equal looks, drawn as one batch."""
+    """Shapes of equal appearance, drawn as one batch."""
 
-    def __init__(self, group: ShapeGroup, place: np.ndarray, handles: list[tuple[Any, np.ndarray | None]]):
+    def __init__(self, group: ShapeGroup, slot: np.ndarray, handles: list[tuple[Any, np.ndarray | None]]):
         self.shapes = group.shapes
         """Shapes of the model, shape [instance]."""
-        self.place = place
+        self.slot = slot
         """Index of each instance's world among those shown, shape [instance]."""
         self.handles = handles
         """Drawn batches, one per part of the mesh, with the colours of the instances if these can change."""
@@ -99,7 +99,7 @@ class SceneView:
         for each in self._drawn:
             if any(handle is drawn for drawn, _ in each.handles):
                 if instance is not None and 0 <= instance < len(each.shapes):
-                    return int(each.shapes[instance]), int(each.place[instance])
+                    return int(each.shapes[instance]), int(each.slot[instance])
         return -1, -1
 
     def set_drag(self, callback: Any, modifier: str) -> None:
@@ -148,8 +148,8 @@ class SceneView:
         """
         if self._drawn:
             pose = self.visual.poses(body_q, np.concatenate([each.shapes for each in self._drawn]))
-            place = np.concatenate([each.place for each in self._drawn])
-            positions = (pose[:, :3] + self._offsets[place]).astype(np.float32)
+            slot = np.concatenate([each.slot for each in self._drawn])
+            positions = (pose[:, :3] + self._offsets[slot]).astype(np.float32)
             wxyzs = pose[:, [6, 3, 4, 5]].astype(np.float32)
             # A pose with a NaN would make the browser drop the whole batch.
             unsound = ~np.isfinite(pose).all(axis=1)
@@ -170,7 +170,7 @@ class SceneView:
             for handle, colors in each.handles:
                 if colors is not None:
                     shown = np.where(
-                        frozen[each.place][:, None], np.array(FROZEN_COLOR, dtype=np.uint8), colors
+                        frozen[each.slot][:, None], np.array(FROZEN_COLOR, dtype=np.uint8), colors
                     )
                     handle.batched_colors = shown.astype(np.uint8)
 

@@ -138,5 +138,5 @@ class RecordedSource(Source):
     def contacts(self, worlds: np.ndarray) -> ContactPoints:
         """Return the contacts of worlds in the frame."""
         contacts = self._recording.contacts(self.frame)
-        chosen = np.isin(contacts.world, worlds)
-        return ContactPoints(contacts.point[chosen], contacts.force[chosen], contacts.world[chosen])
+        shown = np.isin(contacts.world, worlds)
+        return ContactPoints(contacts.point[shown], contacts.force[shown], contacts.world[shown])

@@ -47,7 +47,7 @@ def test_scrubbing_shows_the_frames(path):
                     return all(
                         np.allclose(
                             handle.batched_positions,
-                            stage.view.visual.poses(body_q, each.shapes)[:, :3] + stage.offsets[each.place],
+                            stage.view.visual.poses(body_q, each.shapes)[:, :3] + stage.offsets[each.slot],
                             atol=1e-5,
                         )
                         for each in stage.view._drawn

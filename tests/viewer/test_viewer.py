@@ -34,7 +34,7 @@ def test_every_seen_shape_is_drawn_once_where_it_is(viewer, simulation):
         for each in stage.view._drawn:
             pose = stage.view.visual.poses(moment.body_q, each.shapes)
             for handle, _ in each.handles:
-                expected = pose[:, :3] + stage.offsets[each.place]
+                expected = pose[:, :3] + stage.offsets[each.slot]
                 np.testing.assert_allclose(handle.batched_positions, expected, atol=1e-6)
             drawn += len(each.shapes)
     world = model.shape_world.numpy()
@@ -203,7 +203,7 @@ def test_trouble_is_told_and_frozen_worlds_are_coloured(viewer, simulation):
             for each in stage.view._drawn
             for handle, own in each.handles
             if own is not None
-            for place, color in zip(each.place, handle.batched_colors, strict=True)
+            for place, color in zip(each.slot, handle.batched_colors, strict=True)
         ]
     reds = {place for place, color in colors if color == (255, 20, 20)}
     assert reds == {3}
@@ -311,7 +311,7 @@ def test_dragging_pulls_at_the_point_that_was_grabbed(viewer, simulation):
 
     stage = viewer.stage
     each = next(each for each in stage.view._drawn if (stage.view.visual.shape_body[each.shapes] >= 0).all())
-    body, place = int(stage.view.visual.shape_body[each.shapes[0]]), int(each.place[0])
+    body, place = int(stage.view.visual.shape_body[each.shapes[0]]), int(each.slot[0])
     hit = simulation.state.body_q.numpy()[body, :3] + stage.offsets[place] + np.array([0.02, 0.0, 0.01])
 
     def drag(phase, end):

@@ -50,12 +50,12 @@ def export_policy(actor: Any, path: str | Path, description: dict[str, Any] | No
     # An activation may be one object in several places, which `modules()` would list once.
     layers = list(actor.mlp._modules.values())
     activations = {torch.nn.ELU: "Elu", torch.nn.ReLU: "Relu", torch.nn.Tanh: "Tanh", torch.nn.SELU: "Selu"}
-    for place, layer in enumerate(layers):
-        result = "actions" if place == len(layers) - 1 else f"layer_{place}"
+    for index, layer in enumerate(layers):
+        result = "actions" if index == len(layers) - 1 else f"layer_{index}"
         if isinstance(layer, torch.nn.Linear):
             width = layer.in_features if width is None else width
-            weight = constant(f"weight_{place}", layer.weight)
-            bias = constant(f"bias_{place}", layer.bias)
+            weight = constant(f"weight_{index}", layer.weight)
+            bias = constant(f"bias_{index}", layer.bias)
             nodes.append(helper.make_node("Gemm", [value, weight, bias], [result], transB=1))
             outputs = layer.out_features
         elif type(layer) in activations:
@@ -139,11 +139,11 @@ class OnnxPolicy:
         Raises:
             ValueError: If the shape does not fit.
         """
-        seen = np.ascontiguousarray(np.asarray(observations), dtype=np.float32)
-        if seen.ndim != 2 or self.observation_count not in (None, seen.shape[1]):
+        batch = np.ascontiguousarray(np.asarray(observations), dtype=np.float32)
+        if batch.ndim != 2 or self.observation_count not in (None, batch.shape[1]):
             raise ValueError(
-                f"OnnxPolicy: observations have shape {seen.shape}, but must have [env, "
+                f"OnnxPolicy: observations have shape {batch.shape}, but must have [env, "
                 f"{self.observation_count}]"
                 ": is the policy one of this task?"
             )
-        return np.asarray(self._session.run(None, {self._input.name: seen})[0])
+        return np.asarray(self._session.run(None, {self._input.name: batch})[0])

@@ -119,11 +119,11 @@ class Trainer:
             stop: Whether to end after an update.
             max_seconds: Time after which to end, including the runs that this one resumes [s].
         """
-        wanted = self.config.iterations if iterations is None else iterations
+        total = self.config.iterations if iterations is None else iterations
         observations = self._adapter.get_observations()
         self.ppo.train_mode()
         progress = None
-        while self.iteration < wanted:
+        while self.iteration < total:
             progress, observations = self._iterate(observations)
             self._note(progress)
             if on_progress is not None:
@@ -139,7 +139,7 @@ class Trainer:
 
     def _iterate(self, observations: Any) -> tuple[Progress, Any]:
         config, env = self.config, self.env
-        begin = time.perf_counter()
+        start = time.perf_counter()
         simulate_before = self._simulate_time
         total = torch.zeros(env.env_count, device=env.device)
         self._adapter.sums.clear()
@@ -156,11 +156,11 @@ class Trainer:
         end = time.perf_counter()
         self.iteration += 1
         self.env_steps += config.steps_per_iteration * env.env_count
-        self.seconds += end - begin
+        self.seconds += end - start
         steps = config.steps_per_iteration
         recent = slice(-max(100, env.env_count), None)
         self._returns, self._lengths = self._returns[recent], self._lengths[recent]
-        span = end - begin
+        span = end - start
         return (
             Progress(
                 self.iteration,
@@ -193,9 +193,9 @@ class Trainer:
         step = simulation.step
 
         def timed(count: int = 1) -> None:
-            begin = time.perf_counter()
+            start = time.perf_counter()
             step(count)
-            self._simulate_time += time.perf_counter() - begin
+            self._simulate_time += time.perf_counter() - start
 
         simulation.step = timed  # type: ignore[method-assign]
 

@@ -32,17 +32,17 @@ class ArmTask(Task):
         """Return the arm, or its name."""
         return "heron"
 
-    def things(self) -> list[ModelBuilder]:
+    def objects(self) -> list[ModelBuilder]:
         """Return what lies before the arm in each kind of world; they are dealt out by identity."""
         return [ModelBuilder()]
 
     def build(self, identities: np.ndarray) -> ModelBuilder:
         """Return one world per environment, the arm and a thing on the ground."""
         robot, worlds = self.robot(), []
-        for thing in self.things():
+        for item in self.objects():
             world = ModelBuilder()
             add_robot(world, robot)
-            world.add_builder(thing)
+            world.add_builder(item)
             worlds.append(world)
         builder = deal_worlds(worlds, identities)
         builder.add_ground_plane()

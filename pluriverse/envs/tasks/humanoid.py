@@ -143,13 +143,13 @@ class HumanoidTask(VelocityTask):
         """Return what the robot senses, its command, and the clock."""
         import torch
 
-        seen, phase = super().observe(env), self._phase(env)
-        return torch.cat([seen, torch.sin(phase) * self._walks(), torch.cos(phase) * self._walks()], dim=1)
+        base, phase = super().observe(env), self._phase(env)
+        return torch.cat([base, torch.sin(phase) * self._walks(), torch.cos(phase) * self._walks()], dim=1)
 
     def mirror(self, env: Any) -> Mirror:
         """Return observations and actions in the mirror: the clock is half a period ahead there."""
-        seen = super().mirror(env)
-        return Mirror(seen.observations + Reflection.signed(-1.0, -1.0), seen.actions)
+        base = super().mirror(env)
+        return Mirror(base.observations + Reflection.signed(-1.0, -1.0), base.actions)
 
     def reward(self, env: Any) -> dict[str, Any]:
         """Return the terms of the reward."""

@@ -47,7 +47,7 @@ class LiftTask(ArmTask):
     roll_speed = 3.0
     """Fastest turning of the gripper about the vertical [rad/s]."""
     finger_speed = 0.2
-    place = (0.46, 0.0)
+    object_position = (0.46, 0.0)
     """Where objects lie on average [m]."""
     low, high = (0.34, -0.22, 0.028), (0.58, 0.22, 0.35)
     """Corners of the box in which the gripper moves [m]."""
@@ -63,17 +63,17 @@ class LiftTask(ArmTask):
     def robot(self) -> Robot:
         """Return Heron with its gripper over the place where objects lie."""
         heron = get_robot("heron")
-        shoulder, elbow, wrist = _reach(self.place[0], self.start_height)
+        shoulder, elbow, wrist = _reach(self.object_position[0], self.start_height)
         home = {"shoulder_pitch": shoulder, "elbow_pitch": elbow, "wrist_pitch": wrist}
         return replace(heron, files=(str(find_robot("heron")),), home={**heron.home, **home})
 
-    def things(self) -> list[ModelBuilder]:
+    def objects(self) -> list[ModelBuilder]:
         """Return the objects: four shapes in each size."""
         return [self._object(shape, half) for half in HALF_WIDTHS for shape in range(SHAPE_COUNT)]
 
     def _object(self, shape: int, half: float) -> ModelBuilder:
         builder = ModelBuilder()
-        body = builder.add_link(xform=((*self.place, half), (0.0, 0.0, 0.0, 1.0)), label="object")
+        body = builder.add_link(xform=((*self.object_position, half), (0.0, 0.0, 0.0, 1.0)), label="object")
         joint = builder.add_joint_free(body, label="object_joint")
         builder.add_articulation([joint], label="object")
         config = ShapeConfig(density=DENSITY, mu=1.0)
@@ -103,7 +103,7 @@ class LiftTask(ArmTask):
         self._fingers = torch.tensor(fingers, dtype=torch.int64, device=env.device)
         bodies = [k for k, name in enumerate(self.arm.body_names) if "finger" in name]
         self._finger_bodies = torch.tensor(bodies, dtype=torch.int64, device=env.device)
-        start = [self.place[0], self.place[1], self.start_height, 0.0, OPENING]
+        start = [self.object_position[0], self.object_position[1], self.start_height, 0.0, OPENING]
         limits = [(*self.low, -1.6, 0.0), (*self.high, 1.6, OPENING)]
         speeds = [*[self.hand_speed] * 3, self.roll_speed, self.finger_speed]
         self._begin = torch.tensor(start, device=env.device)
@@ -143,14 +143,14 @@ class LiftTask(ArmTask):
         """Return joints, the object, and the way to it."""
         import torch
 
-        thing = self.object
-        way = thing.base_positions - self.grip()
-        ahead = rotated(thing.base_quaternions, self._ahead)
+        item = self.object
+        way = item.base_positions - self.grip()
+        ahead = rotated(item.base_quaternions, self._ahead)
         return torch.cat(
             [
                 *self.felt(),
                 self.goal,
-                thing.base_positions,
+                item.base_positions,
                 ahead,
                 10.0 * way,
                 torch.sin(self.goal[:, 3:4]),
@@ -169,8 +169,8 @@ class LiftTask(ArmTask):
         """Return the terms of the reward."""
         import torch
 
-        place = self.object.base_positions
-        distance = (place - self.grip()).norm(dim=1)
+        object_position = self.object.base_positions
+        distance = (object_position - self.grip()).norm(dim=1)
         near = (1.0 - (distance - NEAR) / NEAR).clamp(0.0, 1.0)
         opening = self.goal[:, 4] / OPENING
         gripped = near * self._touching().amin(dim=1)
@@ -193,8 +193,8 @@ class LiftTask(ArmTask):
 
     def terminated(self, env: Any) -> Any:
         """Return which objects were pushed out of reach."""
-        place = self.object.base_positions
-        return (place[:, :2].norm(dim=1) > 0.8) | (place[:, 2] < -0.1)
+        object_position = self.object.base_positions
+        return (object_position[:, :2].norm(dim=1) > 0.8) | (object_position[:, 2] < -0.1)
 
     def metrics(self, env: Any) -> dict[str, Any]:
         """Return the distance to the object [m], and the share of time at the goal."""

@@ -162,8 +162,8 @@ class TurnTask(Task):
 
     def terminated(self, env: Any) -> Any:
         """Return which cubes have left the palm."""
-        place = self.cube.base_positions
-        return (place[:, :2].norm(dim=1) > 0.07) | (place[:, 2] < PALM_TOP - 0.05)
+        position = self.cube.base_positions
+        return (position[:, :2].norm(dim=1) > 0.07) | (position[:, 2] < PALM_TOP - 0.05)
 
     def metrics(self, env: Any) -> dict[str, Any]:
         """Return the angular velocity about the vertical [rad/s]."""

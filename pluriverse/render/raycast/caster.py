@@ -125,9 +125,10 @@ class RayCaster:
                 f"RayCaster.cast: ray {ray} begins at {origins[ray].tolist()} and goes along "
                 f"{directions[ray].tolist()}, but it needs a finite origin and a direction other than 0."
             )
-        if count and (world_of_ray.min() < 0 or world_of_ray.max() >= self.model.world_count):
+        unknown = world_of_ray[(world_of_ray < 0) | (world_of_ray >= self.model.world_count)]
+        if len(unknown):
             raise IndexError(
-                f"RayCaster.cast: world {int(world_of_ray[(world_of_ray < 0) | (world_of_ray >= self.model.world_count)][0])} "
+                f"RayCaster.cast: world {int(unknown[0])} "
                 f"does not exist; the model has worlds 0 to {self.model.world_count - 1}."
             )
         device = self.model.device

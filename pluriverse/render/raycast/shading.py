@@ -8,7 +8,7 @@ linear light and are stored as display values.
 import warp as wp
 
 from pluriverse.launch import launch_kernel
-from pluriverse.render.raycast.looks import RayLooks, Surface, surface_at, to_linear
+from pluriverse.render.raycast.appearance import RayAppearance, Surface, surface_at, to_linear
 from pluriverse.render.raycast.primitives import MISS
 from pluriverse.render.raycast.scene import RayScene
 from pluriverse.render.raycast.trace import RayHit, Unseen, enter_box, no_hit, safe_inverse, trace_group
@@ -216,7 +216,7 @@ def shade(
 @wp.func
 def ray_color(
     scene: RayScene,
-    looks: RayLooks,
+    surfaces: RayAppearance,
     view: View,
     light: Light,
     camera: int,
@@ -256,13 +256,13 @@ def ray_color(
                 surface.flat_normal = surface.normal
                 surface.alpha = 1.0
             else:
-                surface = surface_at(scene, looks, hit, start - found.offset, direction)
+                surface = surface_at(scene, surfaces, hit, start - found.offset, direction)
                 size = scene.shape_scale[hit.shape]
                 if scene.shape_type[hit.shape] == GeoType.PLANE and (size[0] <= 0.0 or size[1] <= 0.0):
                     endless = True
-                    given = looks.shape_color[hit.shape]
+                    given = surfaces.shape_color[hit.shape]
                     if (
-                        looks.shape_appearance[hit.shape] < 0
+                        surfaces.shape_appearance[hit.shape] < 0
                         and wp.length_sq(given - light.plain_color) < 1.0e-8
                     ):
                         surface.color = to_linear(light.floor_color)
@@ -276,9 +276,9 @@ def ray_color(
                     local = (point - found.offset - scene.shape_position[hit.shape]) * scene.shape_rotation[
                         hit.shape
                     ]
-                    look = looks.shape_appearance[hit.shape]
-                    if look >= 0:
-                        textured = looks.appearance_texture[look] >= 0
+                    appearance_index = surfaces.shape_appearance[hit.shape]
+                    if appearance_index >= 0:
+                        textured = surfaces.appearance_texture[appearance_index] >= 0
                 if not textured:
                     slant = wp.max(wp.abs(wp.dot(direction, surface.normal)), 0.02)
                     surface.color = paint_grid(
@@ -311,7 +311,7 @@ def render_pixel(
     worlds: wp.array[int],  # [slot] the worlds of this launch
     camera_start: wp.array[int],  # [world + 1] first camera of each world
     scene: RayScene,
-    looks: RayLooks,
+    surfaces: RayAppearance,
     view: View,
     light: Light,
     first_pixel: int,
@@ -358,7 +358,7 @@ def render_pixel(
         up = (1.0 - 2.0 * (float(row) + y) / height) * view.tangent[camera]
         direction = wp.normalize(view.camera_rotation[camera] * wp.vec3(across, up, -1.0))
         color = ray_color(
-            scene, looks, view, light, camera, view.camera_position[camera], direction, pixel_angle, chance
+            scene, surfaces, view, light, camera, view.camera_position[camera], direction, pixel_angle, chance
         )
         total += color
         count += 1
@@ -381,7 +381,7 @@ def render_pixels(
     camera_start: wp.array[int],
     camera_count_max: int,
     scene: RayScene,
-    looks: RayLooks,
+    surfaces: RayAppearance,
     view: View,
     light: Light,
     image: wp.array,
@@ -395,7 +395,7 @@ def render_pixels(
     launch_kernel(
         render_pixel,
         dim=(worlds.size, camera_count_max, count),
-        inputs=[worlds, camera_start, scene, looks, view, light, first_pixel, samples],
+        inputs=[worlds, camera_start, scene, surfaces, view, light, first_pixel, samples],
         outputs=[image],
         device=image.device,
     )

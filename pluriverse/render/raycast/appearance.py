@@ -18,7 +18,7 @@ SMOOTH_TRIANGLE_COUNT = 1_000_000
 
 
 @wp.struct
-class RayLooks:
+class RayAppearance:
     """How the surfaces of a model look."""
 
     shape_color: wp.array[wp.vec3]  # [shape] display values from 0 to 1
@@ -61,8 +61,8 @@ class Surface:
     emission: float
 
 
-class LookArrays:
-    """Makes and owns the arrays of looks of a model.
+class AppearanceArrays:
+    """Makes and owns the appearance arrays of a model.
 
     Args:
         model: The model.
@@ -71,20 +71,20 @@ class LookArrays:
 
     def __init__(self, model: Model, arrays: SceneArrays):
         device = model.device
-        self.looks = RayLooks()
-        looks = self.looks
-        looks.shape_color, looks.shape_appearance = model.shape_color, model.shape_appearance
+        self.arrays = RayAppearance()
+        surfaces = self.arrays
+        surfaces.shape_color, surfaces.shape_appearance = model.shape_color, model.shape_appearance
         self._textures: list[Any] = []
         self._texture_index: dict[bytes, int] = {}
         appearances = model.appearances
         textures = [self._index(appearance.texture) for appearance in appearances]
-        looks.appearance_texture = _integers(textures, device)
+        surfaces.appearance_texture = _integers(textures, device)
         repeat = np.array([appearance.texture_repeat for appearance in appearances], dtype=np.float32)
-        looks.appearance_repeat = wp.array(repeat.reshape(-1, 2), dtype=wp.vec2, device=device)
-        looks.appearance_is_uniform = _integers([a.texture_is_uniform for a in appearances], device)
+        surfaces.appearance_repeat = wp.array(repeat.reshape(-1, 2), dtype=wp.vec2, device=device)
+        surfaces.appearance_is_uniform = _integers([a.texture_is_uniform for a in appearances], device)
         gloss = [(a.alpha, a.specular, a.shininess, a.emission) for a in appearances]
         rows = np.array(gloss, dtype=np.float32).reshape(-1, 4)
-        looks.appearance_gloss = wp.array(rows, dtype=wp.vec4, device=device)
+        surfaces.appearance_gloss = wp.array(rows, dtype=wp.vec4, device=device)
         self._put_surfaces(arrays.surfaces, device)
         self._put_textures(device)
 
@@ -98,7 +98,7 @@ class LookArrays:
         return index
 
     def _put_surfaces(self, surfaces: list[Any], device: Any) -> None:
-        looks = self.looks
+        surfaces = self.arrays
         counts = [len(surface.triangles) for surface in surfaces]
         skins = [getattr(surface, "skin", None) for surface in surfaces]
         has_uv = [skin is not None and skin.corner_uv is not None for skin in skins]
@@ -123,29 +123,29 @@ class LookArrays:
                 colors += skin.part_color.tolist()
                 textures += [self._index(texture) for texture in skin.part_texture]
             parts.append(own)
-        looks.surface_first = _integers(np.cumsum([0, *counts])[:-1], device)
-        looks.surface_has_uv = _integers(has_uv, device)
-        looks.surface_part = _integers(first_part, device)
+        surfaces.surface_first = _integers(np.cumsum([0, *counts])[:-1], device)
+        surfaces.surface_has_uv = _integers(has_uv, device)
+        surfaces.surface_part = _integers(first_part, device)
         main = [surface.color or (0.0, 0.0, 0.0) for surface in surfaces]
-        looks.surface_color = wp.array(_rows(main, 3), dtype=wp.vec3, device=device)
-        looks.corner_normal = wp.array(_joined(normals, 3), dtype=wp.vec3, device=device)
-        looks.corner_uv = wp.array(_joined(uv if any(has_uv) else [], 2), dtype=wp.vec2, device=device)
-        looks.triangle_part = _integers(np.concatenate(parts) if any(has_parts) else [], device)
-        looks.part_color = wp.array(_rows(colors, 4), dtype=wp.vec4, device=device)
-        looks.part_texture = _integers(textures, device)
+        surfaces.surface_color = wp.array(_rows(main, 3), dtype=wp.vec3, device=device)
+        surfaces.corner_normal = wp.array(_joined(normals, 3), dtype=wp.vec3, device=device)
+        surfaces.corner_uv = wp.array(_joined(uv if any(has_uv) else [], 2), dtype=wp.vec2, device=device)
+        surfaces.triangle_part = _integers(np.concatenate(parts) if any(has_parts) else [], device)
+        surfaces.part_color = wp.array(_rows(colors, 4), dtype=wp.vec4, device=device)
+        surfaces.part_texture = _integers(textures, device)
 
     def _put_textures(self, device: Any) -> None:
-        looks = self.looks
+        surfaces = self.arrays
         sizes = [(texture.pixels.shape[1], texture.pixels.shape[0]) for texture in self._textures]
-        looks.texture_first = _integers(np.cumsum([0, *(x * y for x, y in sizes)])[:-1], device)
-        looks.texture_size = wp.array(
+        surfaces.texture_first = _integers(np.cumsum([0, *(x * y for x, y in sizes)])[:-1], device)
+        surfaces.texture_size = wp.array(
             np.array(sizes, dtype=np.int32).reshape(-1, 2), dtype=wp.vec2i, device=device
         )
         cubes = [texture.mapping is TextureMapping.CUBE for texture in self._textures]
-        looks.texture_is_cube = _integers(cubes, device)
+        surfaces.texture_is_cube = _integers(cubes, device)
         pixels = [texture.pixels.view("<u4").reshape(-1) for texture in self._textures]
         flat = np.concatenate(pixels) if pixels else np.zeros(0, dtype=np.uint32)
-        looks.pixel = wp.array(flat.astype(np.uint32), dtype=wp.uint32, device=device)
+        surfaces.pixel = wp.array(flat.astype(np.uint32), dtype=wp.uint32, device=device)
 
 
 def _integers(values: Any, device: Any) -> Any:
@@ -171,10 +171,10 @@ def to_linear(color: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def texel(looks: RayLooks, texture: int, column: int, row: int) -> wp.vec4:
+def texel(surfaces: RayAppearance, texture: int, column: int, row: int) -> wp.vec4:
     """Return a pixel of a texture, red, green, blue, alpha from 0 to 1."""
-    size = looks.texture_size[texture]
-    word = looks.pixel[looks.texture_first[texture] + row * size[0] + column]
+    size = surfaces.texture_size[texture]
+    word = surfaces.pixel[surfaces.texture_first[texture] + row * size[0] + column]
     scale = 1.0 / 255.0
     byte = wp.uint32(255)
     return wp.vec4(
@@ -186,9 +186,11 @@ def texel(looks: RayLooks, texture: int, column: int, row: int) -> wp.vec4:
 
 
 @wp.func
-def sample_tile(looks: RayLooks, texture: int, u: float, v: float, first_row: int, rows: int) -> wp.vec4:
+def sample_tile(
+    surfaces: RayAppearance, texture: int, u: float, v: float, first_row: int, rows: int
+) -> wp.vec4:
     """Return a texture at pixel coordinates, by bilinear interpolation, within a repeating band of rows."""
-    columns = looks.texture_size[texture][0]
+    columns = surfaces.texture_size[texture][0]
     x = wp.floor(u - 0.5)
     y = wp.floor(v - 0.5)
     s = u - 0.5 - x
@@ -197,27 +199,27 @@ def sample_tile(looks: RayLooks, texture: int, u: float, v: float, first_row: in
     y0 = ((int(y) % rows) + rows) % rows
     x1 = (x0 + 1) % columns
     y1 = (y0 + 1) % rows
-    low = (1.0 - s) * texel(looks, texture, x0, first_row + y0) + s * texel(
-        looks, texture, x1, first_row + y0
+    low = (1.0 - s) * texel(surfaces, texture, x0, first_row + y0) + s * texel(
+        surfaces, texture, x1, first_row + y0
     )
-    high = (1.0 - s) * texel(looks, texture, x0, first_row + y1) + s * texel(
-        looks, texture, x1, first_row + y1
+    high = (1.0 - s) * texel(surfaces, texture, x0, first_row + y1) + s * texel(
+        surfaces, texture, x1, first_row + y1
     )
     return (1.0 - t) * low + t * high
 
 
 @wp.func
-def sample_surface(looks: RayLooks, texture: int, uv: wp.vec2) -> wp.vec4:
+def sample_surface(surfaces: RayAppearance, texture: int, uv: wp.vec2) -> wp.vec4:
     """Return a texture at texture coordinates, (0, 0) at the lower left."""
-    size = looks.texture_size[texture]
+    size = surfaces.texture_size[texture]
     # The integer part only repeats; removing it first keeps pixels exact far from 0.
     u = uv[0] - wp.floor(uv[0])
     v = uv[1] - wp.floor(uv[1])
-    return sample_tile(looks, texture, u * float(size[0]), (1.0 - v) * float(size[1]), 0, size[1])
+    return sample_tile(surfaces, texture, u * float(size[0]), (1.0 - v) * float(size[1]), 0, size[1])
 
 
 @wp.func
-def sample_cube(looks: RayLooks, texture: int, way: wp.vec3) -> wp.vec4:
+def sample_cube(surfaces: RayAppearance, texture: int, way: wp.vec3) -> wp.vec4:
     """Return a cube texture along a direction from the centre of a shape."""
     x = wp.abs(way[0])
     y = wp.abs(way[1])
@@ -238,26 +240,32 @@ def sample_cube(looks: RayLooks, texture: int, way: wp.vec3) -> wp.vec4:
         face = wp.where(way[2] > 0.0, 4, 5)
         across = way[0]
         up = wp.where(way[2] > 0.0, way[1], -way[1])
-    side = looks.texture_size[texture][0]
+    side = surfaces.texture_size[texture][0]
     length = float(side)
     u = wp.clamp(0.5 * (1.0 + across / most) * length, 0.5, length - 0.5)
     v = wp.clamp(0.5 * (1.0 - up / most) * length, 0.5, length - 0.5)
-    return sample_tile(looks, texture, u, v, face * side, side)
+    return sample_tile(surfaces, texture, u, v, face * side, side)
 
 
 @wp.func
 def texture_color(
-    scene: RayScene, looks: RayLooks, look: int, texture: int, hit: RayHit, point: wp.vec3, normal: wp.vec3
+    scene: RayScene,
+    surfaces: RayAppearance,
+    appearance_index: int,
+    texture: int,
+    hit: RayHit,
+    point: wp.vec3,
+    normal: wp.vec3,
 ) -> wp.vec4:
     """Return the texture of a shape at a point of its surface (in its frame), as display values."""
     size = wp.max(scene.shape_scale[hit.shape], wp.vec3(1.0e-6, 1.0e-6, 1.0e-6))
     repeat = wp.vec2(1.0, 1.0)
     is_uniform = int(0)
-    if look >= 0:
-        repeat = looks.appearance_repeat[look]
-        is_uniform = looks.appearance_is_uniform[look]
+    if appearance_index >= 0:
+        repeat = surfaces.appearance_repeat[appearance_index]
+        is_uniform = surfaces.appearance_is_uniform[appearance_index]
     result = wp.vec4(1.0, 1.0, 1.0, 1.0)
-    if looks.texture_is_cube[texture] == 1:
+    if surfaces.texture_is_cube[texture] == 1:
         way = point
         kind = scene.shape_type[hit.shape]
         if hit.face >= 0:
@@ -267,16 +275,16 @@ def texture_color(
             if kind == GeoType.CAPSULE or kind == GeoType.CYLINDER or kind == GeoType.CONE:
                 half_size = wp.vec3(size[0], size[0], size[1])
             way = wp.cw_div(point, half_size)
-        result = sample_cube(looks, texture, way)
-    elif hit.face >= 0 and looks.surface_has_uv[surface_of(scene, hit.shape)] == 1:
-        corner = 3 * (looks.surface_first[surface_of(scene, hit.shape)] + hit.face)
+        result = sample_cube(surfaces, texture, way)
+    elif hit.face >= 0 and surfaces.surface_has_uv[surface_of(scene, hit.shape)] == 1:
+        corner = 3 * (surfaces.surface_first[surface_of(scene, hit.shape)] + hit.face)
         w = 1.0 - hit.u - hit.v
         uv = (
-            hit.u * looks.corner_uv[corner]
-            + hit.v * looks.corner_uv[corner + 1]
-            + w * looks.corner_uv[corner + 2]
+            hit.u * surfaces.corner_uv[corner]
+            + hit.v * surfaces.corner_uv[corner + 1]
+            + w * surfaces.corner_uv[corner + 2]
         )
-        result = sample_surface(looks, texture, wp.cw_mul(uv, repeat))
+        result = sample_surface(surfaces, texture, wp.cw_mul(uv, repeat))
     else:
         # Projected along z of the shape, scaled to its size or by the metre.
         u = point[0]
@@ -289,12 +297,14 @@ def texture_color(
             else:
                 u = 0.5 * (1.0 + point[0] / size[0])
                 v = 0.5 * (1.0 + point[1] / wp.where(size[1] > 1.0e-5, size[1], size[0]))
-        result = sample_surface(looks, texture, wp.vec2(u * repeat[0], v * repeat[1]))
+        result = sample_surface(surfaces, texture, wp.vec2(u * repeat[0], v * repeat[1]))
     return result
 
 
 @wp.func
-def surface_at(scene: RayScene, looks: RayLooks, hit: RayHit, origin: wp.vec3, direction: wp.vec3) -> Surface:
+def surface_at(
+    scene: RayScene, surfaces: RayAppearance, hit: RayHit, origin: wp.vec3, direction: wp.vec3
+) -> Surface:
     """Return the surface data where a ray hits."""
     shape = hit.shape
     rotation = scene.shape_rotation[shape]
@@ -305,24 +315,24 @@ def surface_at(scene: RayScene, looks: RayLooks, hit: RayHit, origin: wp.vec3, d
     result.specular = 0.4
     result.shininess = 0.4
     point = (origin + hit.distance * direction - scene.shape_position[shape]) * rotation
-    color = looks.shape_color[shape]
-    look = looks.shape_appearance[shape]
+    color = surfaces.shape_color[shape]
+    appearance_index = surfaces.shape_appearance[shape]
     texture = int(-1)
-    if look >= 0:
-        gloss = looks.appearance_gloss[look]
+    if appearance_index >= 0:
+        gloss = surfaces.appearance_gloss[appearance_index]
         result.alpha = gloss[0]
         result.specular = gloss[1]
         result.shininess = gloss[2]
         result.emission = gloss[3]
-        texture = looks.appearance_texture[look]
+        texture = surfaces.appearance_texture[appearance_index]
     if hit.face >= 0:
         surface = surface_of(scene, shape)
-        triangle = looks.surface_first[surface] + hit.face
+        triangle = surfaces.surface_first[surface] + hit.face
         w = 1.0 - hit.u - hit.v
         smooth = (
-            hit.u * looks.corner_normal[3 * triangle]
-            + hit.v * looks.corner_normal[3 * triangle + 1]
-            + w * looks.corner_normal[3 * triangle + 2]
+            hit.u * surfaces.corner_normal[3 * triangle]
+            + hit.v * surfaces.corner_normal[3 * triangle + 1]
+            + w * surfaces.corner_normal[3 * triangle + 2]
         )
         # Normals scale inversely to the surface.
         smooth = rotation * wp.cw_div(smooth, scene.shape_scale[shape])
@@ -330,23 +340,23 @@ def surface_at(scene: RayScene, looks: RayLooks, hit: RayHit, origin: wp.vec3, d
             smooth = -smooth
         if wp.length_sq(smooth) > 1.0e-12:
             result.normal = wp.normalize(smooth)
-        first_part = looks.surface_part[surface]
-        main = looks.surface_color[surface]
+        first_part = surfaces.surface_part[surface]
+        main = surfaces.surface_color[surface]
         if (
             first_part >= 0
-            and look < 0
+            and appearance_index < 0
             and color[0] == main[0]
             and color[1] == main[1]
             and color[2] == main[2]
         ):
-            part = first_part + looks.triangle_part[triangle]
-            own = looks.part_color[part]
+            part = first_part + surfaces.triangle_part[triangle]
+            own = surfaces.part_color[part]
             color = wp.vec3(own[0], own[1], own[2])
             result.alpha = own[3]
-            texture = looks.part_texture[part]
+            texture = surfaces.part_texture[part]
     if texture >= 0:
         normal = result.flat_normal * rotation
-        texture_rgba = texture_color(scene, looks, look, texture, hit, point, normal)
+        texture_rgba = texture_color(scene, surfaces, appearance_index, texture, hit, point, normal)
         color = wp.cw_mul(color, wp.vec3(texture_rgba[0], texture_rgba[1], texture_rgba[2]))
         result.alpha = result.alpha * texture_rgba[3]
     result.color = to_linear(color)

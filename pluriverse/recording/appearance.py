@@ -11,7 +11,7 @@ from pluriverse.geometry.image_file import read_pixels
 from pluriverse.recording.container import ContainerReader, ContainerWriter
 
 
-class LookWriter:
+class AppearanceWriter:
     """Writes meshes and textures into a container, each once, before anything refers to it.
 
     Args:
@@ -82,7 +82,7 @@ class LookWriter:
         return self._textures[key]
 
 
-class LookReader:
+class AppearanceReader:
     """Reads meshes and textures of a container, each once.
 
     Args:
