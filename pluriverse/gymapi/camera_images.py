@@ -108,8 +108,8 @@ def write_pixels(
 ) -> None:
     """Write the images of the cameras of worlds; `count_max` is the most cameras of a world.
 
-    `rendered` are colours, depths and shapes; `last` are the body poses and the positions and rotations of the
-    cameras at the picture before.
+    `rendered` are colours, depths and shapes; `last` are body poses, and positions and rotations of the
+    cameras, at the picture before.
     """
     last_body_q, last_position, last_rotation = last
     launch_kernel(

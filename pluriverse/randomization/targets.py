@@ -185,8 +185,8 @@ def check_property(
             raise ValueError(
                 f"Property({term.name!r}): {entity_name(model, term.name, int(selected[row]))} has the "
                 f"default {values[row, column]:g}, from which {term.operation.value} by {term.distribution} "
-                f"may lead to {least[row, column]:g}, which is not allowed. Choose bounds that keep it positive (low= "
-                "and high= of Gaussian)."
+                f"may lead to {least[row, column]:g}, which is not allowed. Choose bounds that keep it "
+                "positive (low= and high= of Gaussian)."
             )
     if opposite is not None:
         is_lower = term.name == "joint_limit_lower"
