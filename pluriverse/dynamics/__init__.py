@@ -1,7 +1,7 @@
 """Rigid-body dynamics of trees: the stages of a step without contact, and forward kinematics.
 
-A step is `eval_kinematics`, `eval_free_motion`, whatever a solver makes of the free motion, and
-`integrate`. Between the stages all results are in a `Workspace`. The equations are in `docs/dynamics.md`.
+A step is `eval_kinematics`, `eval_free_motion`, the solver's correction of the free motion, and
+`integrate`. The stages exchange their results in a `Workspace`. The equations are in `docs/dynamics.md`.
 """
 
 from pluriverse.dynamics.articulation_jacobian import eval_jacobian as eval_jacobian

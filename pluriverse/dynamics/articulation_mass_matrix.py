@@ -105,7 +105,7 @@ def eval_mass_matrix(
 
     Rows and columns are the degrees of freedom in the order of the articulation's joints. For the `joint_qd`
     of an articulation, joint_qd @ H @ joint_qd / 2 is its kinetic energy [J], with that of the armature.
-    Bodies of other articulations that hang on it count as its load. All entries beyond the size of an
+    Bodies of other articulations that it carries count as its load. All entries beyond the size of an
     articulation, and of articulations not asked for, are zero.
 
     Args:

@@ -1,4 +1,4 @@
-"""Articulation query: what functions on whole articulations share, kept once per model.
+"""Articulation query: data that functions on whole articulations share, kept once per model.
 
 An articulation's matrices have one column per degree of freedom and six rows per link, in the order of its
 joints in the model, padded to the largest articulation.
@@ -18,22 +18,22 @@ from pluriverse.model.world_list import check_worlds
 
 
 class ArticulationQuery:
-    """Places of joints and degrees of freedom in their articulations, and a workspace in double precision.
+    """Indices of joints and degrees of freedom in their articulations, and a workspace in double precision.
 
     Args:
-        model: Model that is asked about.
+        model: The model.
     """
 
     workspace: Workspace
     """Scratch of the dynamics stages."""
     joint_index: wp.array[int]
-    """Place of each joint among those of its articulation, shape [joint]."""
+    """Index of each joint in its articulation, shape [joint]."""
     dof_index: wp.array[int]
-    """Place of each degree of freedom among those of its articulation, public order, shape [dof]."""
+    """Index of each degree of freedom in its articulation, public order, shape [dof]."""
     link_count_max: int
-    """Most links (joints) of an articulation."""
+    """Links (joints) of the largest articulation."""
     dof_count_max: int
-    """Most degrees of freedom of an articulation."""
+    """Largest number of degrees of freedom of an articulation."""
     every: wp.array[bool]
     """The empty mask, which stands for all articulations."""
     no_control: Control
@@ -63,7 +63,7 @@ _queries: weakref.WeakKeyDictionary[Model, ArticulationQuery] = weakref.WeakKeyD
 
 
 def articulation_query(model: Model) -> ArticulationQuery:
-    """Return what is kept for a model."""
+    """Return the query of a model, made on the first call."""
     query = _queries.get(model)
     if query is None:
         query = _queries[model] = ArticulationQuery(model)
@@ -80,7 +80,7 @@ def place_state(model: Model, state: State, worlds: wp.array | None) -> tuple[Ar
 
 
 def check_mask(model: Model, mask: wp.array | None, what: str) -> wp.array:
-    """Return a mask of articulations, empty for all.
+    """Return a mask of articulations; an empty one selects all.
 
     Raises:
         TypeError: If the mask is not made of truth values.

@@ -11,26 +11,27 @@ alone gives
 
     v_k = w + u,   u = h A^-1 c .
 
-Without forces a tree keeps its kinetic energy T and, where its root is free, its momentum p and L. Taken
-explicitly, velocity products do not: a chain of links that turns freely gains energy beyond all bounds, at a
-rate of omega^2 h. So the coordinates move with w + u / 2, the mean velocity of the drift, to q_1, and there
-the tree gets the momenta and the energy of v_k at q_0:
+Without forces a tree conserves its kinetic energy T and, if its root is free, its momenta p and L. Explicit
+velocity products do not conserve them: a freely rotating chain of links gains energy without bound, at a rate
+of omega^2 h. So the coordinates move with w + u / 2, the mean velocity of the drift, to q_1. There the tree
+gets the momenta and the energy of v_k at q_0:
 
-- the centre of mass has moved by h p / m, and the tree has turned with the mean angular velocity that L asks
-  for at the mean of the old and the new inertia: the whole tree is shifted and turned;
-- M(q_1) w has p and L: a rigid velocity of the whole tree is added, which is the smallest change in the norm
-  of M;
-- what is left of the kinetic energy belongs to the motion of the joints at p = L = 0, which is scaled.
+- The whole tree is shifted and rotated: its centre of mass has moved by h p / m, and it has rotated with the
+  mean angular velocity, that of L at the mean of the old and the new inertia.
+- A rigid velocity of the whole tree is added, so that M(q_1) w has p and L. This is the smallest change in
+  the norm of M.
+- The motion of the joints at p = L = 0 is scaled to the rest of the kinetic energy.
 
-Where L alone would take more than T at q_1, which a step that resolves the motion does not reach, L is
-shortened. What c may add to the velocity in a step is bounded, too: where |u|_M is half of |v|_M the step no
-longer resolves the motion. Trees of one body are those of `spin.py`, and kinematic roots do work.
+If L alone would need more than T at q_1, L is shortened; this happens only where the step does not resolve
+the motion. The velocity that c adds in a step is bounded, too: where |u|_M is half of |v|_M, the step no
+longer resolves the motion. `spin.py` handles trees of one body. Trees with kinematic roots are left out, as
+these roots do work.
 
-A drift is without forces. Where contacts, drives or limits hold a tree against its velocity products, they do
-so all the time: what they hold moves with w, which they have chosen, and w + u / 2 would let a foot slide on
-the ground and a held joint turn. So a tree drifts only while the response of constraints, w - v*, is small
-beside u. Drives and limits in a tree in the air hold its joints, but change neither p nor L: its joints move
-with w and keep their velocities, and the tree as a whole still gets the momenta.
+A drift has no forces. Contacts, drives or limits that hold a tree against its velocity products act all the
+time: what they hold moves with w, their result. With w + u / 2 a foot would slide on the ground and a held
+joint would turn. So a tree drifts only while the response of constraints, w - v*, is small compared with u.
+Drives and limits hold the joints of a tree in the air, but change neither p nor L: its joints move with w and
+keep their velocities, and the tree as a whole still gets the momenta.
 """
 
 import functools
@@ -50,19 +51,19 @@ from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions, vec10_type
 from pluriverse.model import Model, State, Topology
 
-# |u|_M / |v|_M beyond which u is shortened. The free turn of a stiff body by an angle a in a step gives a.
+# |u|_M / |v|_M beyond which u is shortened. A rigid body that rotates freely by an angle a in a step has a.
 PRODUCT_LIMIT = wp.constant(0.5)
-# (|u|_M / |v|_M)^2 up to which nothing is corrected: the square is also the error of a step, relative to v,
-# so that a million steps change 1e-6 of it, the rounding of what the state keeps. Robots at rest stay below.
+# (|u|_M / |v|_M)^2 up to which nothing is corrected. The square is also the error of a step relative to v: a
+# million steps change 1e-6 of v, which is the rounding of the state. Robots at rest stay below.
 STIRRED = wp.constant(1e-12)
-# |w - v*|_A / |u|_A from which a tree is held. Constraints that take up the products make it 1 or more, the
-# dry friction of gears in a robot that tumbles at some rad/s a tenth.
+# |w - v*|_A / |u|_A from which a tree is held. Constraints that take up the products make it 1 or more; the
+# dry friction of gears in a robot that tumbles at some rad/s makes it a tenth.
 HELD = wp.constant(0.5)
-# What `tree_stirred` says of a tree: products do not count, it drifts, constraints hold it or its joints.
+# Values of `tree_stirred`: products are negligible, the tree drifts, constraints hold it, or hold its joints.
 CALM, DRIFTS, HELD_FAST, JOINTS_HELD = (wp.constant(value) for value in range(4))
-# Part of the kinetic energy in the joints below which rounding tells nothing about it.
+# Share of the joints in the kinetic energy below which it is lost in rounding.
 JOINT_SHARE_MIN = wp.constant(1e-9)
-# Factor, at most, by which the motion of the joints is made faster in a step.
+# Largest factor by which a step speeds up the motion of the joints.
 SCALE_MAX = wp.constant(1.5)
 
 
@@ -198,7 +199,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
     @wp.func
     def rigid_velocity(total: vec10, inverse: mat33, momentum: vec6) -> vec6:
-        """Return the velocity that a composite has as one rigid body, `inverse` being that of its inertia."""
+        """Return the velocity of a composite as one rigid body; `inverse` is that of its inertia."""
         centre = vec3(total[1], total[2], total[3]) / total[0]
         linear = linear_part(momentum)
         omega = inverse * (angular_part(momentum) - wp.cross(centre, linear))
@@ -251,7 +252,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 outside = response
                 root = topology.tree_node[first_tree + tree]
                 if topology.node_type[first_node + root] == FREE:
-                    # Only what comes from outside of the tree acts on its root.
+                    # Only forces from outside the tree act on its root.
                     composite = data.node_composite[topology.world_joint[world] + root]
                     wrench = vec6()
                     for k in range(6):
@@ -301,7 +302,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             begin = topology.tree_dof[first_tree + tree]
             end = topology.tree_dof_end[first_tree + tree]
 
-            # Momenta and energy of v_k at the start: A v_k, in place of c, less what is not of the bodies.
+            # Momenta and energy of v_k at the start, from A v_k, less the parts that are not the bodies'.
             moved = vec3()
             kick_share = wp.where(stirred == DRIFTS, real(0.5), real(0.0))
             if free:
@@ -384,7 +385,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 spin_next = angular_part(momentum_next) - wp.cross(centre_next, linear_part(momentum_next))
                 inertia_next = inertia_at_centre(after)
                 mean = real(0.5) * (inertia_at_centre(before) + inertia_next)
-                # What the mean of v_k at q_0, which has the momentum, and w at q_1 lacks of it.
+                # What the mean of v_k at q_0, which has the momentum, and w at q_1 is short of it.
                 rotation_vector = real(0.5) * dt * (wp.inverse(mean) * (spin - spin_next))
                 step = quat_from_rotation_vector(rotation_vector)
                 # From here on, axes are those before this rotation. The centre of mass has moved straight.
@@ -392,7 +393,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 spin = wp.quat_rotate_inv(step, spin)
                 linear = wp.quat_rotate_inv(step, linear)
                 inverse = wp.inverse(inertia_next)
-                # Where the step does not resolve the motion, the shape may have no room for L.
+                # Where the step does not resolve the motion, L may need more than the energy.
                 room = energy - real(0.5) * wp.dot(linear, linear) / before[0]
                 turning = real(0.5) * wp.dot(spin, inverse * spin)
                 if stirred == DRIFTS and turning > room:

@@ -3,8 +3,8 @@
 Reads   body_qd before and after a solver step
 Writes  body_qdd of the state after
 
-It is the change of the velocity over the length of the step, what an accelerometer that samples once per
-step measures: impacts within the step are in it.
+The acceleration is the change of velocity divided by the time step. An accelerometer that samples once per
+step measures this; it includes impacts within the step.
 """
 
 import warp as wp

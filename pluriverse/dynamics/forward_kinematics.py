@@ -83,7 +83,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         coord_base = topology.world_coord[world]
         dof_base = topology.world_dof[world]
         ref = vec3()
-        # The body before, which is the parent more often than not, is kept at hand.
+        # The previous body is mostly the parent, so its data are kept in registers.
         rotation = quat()
         offset = vec3()
         omega = vec3()
@@ -161,7 +161,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                     omega += angular_part(twist)
                     linear += linear_part(twist) + wp.cross(anchor_p, angular_part(twist))
                 elif joint_type == FREE_BELOW:
-                    # Velocity of the centre of mass and turn, seen from the parent, in its joint frame.
+                    # Velocity of the centre of mass and angular velocity relative to the parent, in its joint
+                    # frame.
                     free_rate = wp.quat_rotate(anchor, read_vec3(joint_qd, public_dof + 3))
                     omega += free_rate
                     linear += wp.quat_rotate(anchor, read_vec3(joint_qd, public_dof))
@@ -185,7 +186,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     float(omega[2]),
                 )
             else:
-                # The body stays as it is; selected joints further out hang on it.
+                # The body stays as it is and carries selected joints further out.
                 rotation = widen_rotation(wp.transform_get_rotation(body_q[body]))
                 kept_position = widen_vec3(wp.transform_get_translation(body_q[body]))
                 if local_parent < 0:
@@ -260,7 +261,7 @@ def select_world_joint(
     mask: wp.array[bool],  # [articulation]
     selected: wp.array[int],  # [joint]
 ):
-    """Select the joints of one world that belong to articulations of a mask."""
+    """Select the joints of one world whose articulations a mask selects."""
     world = worlds[wp.tid()]
     if world < 0:
         return
@@ -277,7 +278,7 @@ def select_world_joint(
 
 
 class _Scratch:
-    """What `eval_fk` keeps per model, so that a recorded call stays valid and later ones allocate nothing."""
+    """Arrays of `eval_fk`, kept per model: a recorded call stays valid, and later calls allocate nothing."""
 
     def __init__(self, model: Model):
         node = model.joint_count

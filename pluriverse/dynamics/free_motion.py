@@ -1,4 +1,4 @@
-"""Free motion stage: the velocity after the step if there were no contacts, limits and drives.
+"""Free motion stage: the velocity after a step without contacts, limits and drives.
 
 Reads   joint_f, body_f, gravity; model properties; the workspace of the kinematics stage
 Writes  workspace: dof_force, mass_row, factor_row, dof_velocity_free; tree_spin, dof_kick

@@ -59,7 +59,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
     @wp.func
     def rotation_over_step(omega: vec3, dt: real, exponential: int) -> quat:
-        """Return the quaternion that a step multiplies a rotation by from the left, up to its length."""
+        """Return the quaternion, up to its norm, by which a step multiplies a rotation from the left."""
         if exponential != 0:
             return quat_from_rotation_vector(dt * omega)
         half = real(0.5) * dt * omega  # q + dt (omega, 0) q / 2
@@ -130,7 +130,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     omega = dof_vec3(data.dof_velocity, dof)
                     composite = data.node_composite[node_base + local_node]
                     centre = vec3(composite[1], composite[2], composite[3]) / composite[0]
-                    # The velocity of the origin has taken on what turning about the centre of mass gives it.
+                    # The velocity of the origin includes the rotation about the centre of mass.
                     of_centre = velocity_next + wp.cross(omega_next, centre)
                     of_centre += dt * wp.cross(omega, wp.cross(omega, centre))
                     inertia = spin_inertia(topology, data, world, tree)

@@ -74,7 +74,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
                 for k in range(topology.node_dof_count[index]):
                     data.dof_velocity_free[dof + k] = real(joint_qdd[public_dof + k])
 
-        # A dv/dt less the forces that act anyway, both triangles of the packed rows at once.
+        # A dv/dt less the known forces, both triangles of the packed rows at once.
         for dof in range(dof_count):
             data.dof_velocity_next[dof_base + dof] = -data.dof_force[dof_base + dof]
         for dof in range(dof_count):

@@ -3,8 +3,8 @@
 Reads   body_q, body_qd; joint frames and axes, body_com
 Writes  joint_q, joint_qd
 
-Every joint is looked at by itself. What its type does not allow (a gap in a hinge) has no coordinate and is
-left out.
+Each joint is solved by itself. A displacement that its type does not allow, such as a gap in a hinge, has no
+coordinate and is dropped.
 """
 
 import functools
@@ -25,7 +25,7 @@ from pluriverse.model.world_list import check_worlds
 # Newton steps for the angles of a D6 joint whose axes are not perpendicular. They converge quadratically: an
 # error of some tenths is at rounding after five or six; the rest is for axes far from right angles.
 ANGLE_STEP_COUNT = 20
-# Error [rad] at which the angles are taken as found: some roundings of float64.
+# Error [rad] at which the search for the angles stops: some roundings of float64.
 ANGLE_ERROR = 1e-14
 
 
@@ -42,7 +42,7 @@ def _kernels() -> SimpleNamespace:
 
     @wp.func
     def angle_about(axis: vec3, rotation: quat) -> real:
-        """Return the angle [rad] in (-pi, pi] of a turn about an axis."""
+        """Return the angle [rad] in (-pi, pi] of a rotation about an axis."""
         along = axis[0] * rotation[0] + axis[1] * rotation[1] + axis[2] * rotation[2]
         w = rotation[3]
         if w < real(0.0):
@@ -52,7 +52,7 @@ def _kernels() -> SimpleNamespace:
 
     @wp.func
     def solve_axes(a: vec3, b: vec3, c: vec3, count: int, target: vec3) -> vec3:
-        """Return the factors of up to three axes that make up a vector, or come nearest to it."""
+        """Return the coefficients of up to three axes that give a vector, or its least-squares fit."""
         result = vec3()
         if count == 1:
             result[0] = wp.dot(a, target)
@@ -70,7 +70,7 @@ def _kernels() -> SimpleNamespace:
 
     @wp.func
     def carry_axes(a: vec3, b: vec3, c: vec3, angles: vec3):
-        """Return the second and third axis where the earlier turns have carried them, and the whole turn."""
+        """Return the second and third axis after the earlier rotations, and the total rotation."""
         first = wp.quat_from_axis_angle(a, angles[0])
         second = first * wp.quat_from_axis_angle(b, angles[1])
         return (

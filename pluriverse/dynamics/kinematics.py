@@ -53,9 +53,9 @@ def joint_functions(real: Any) -> SimpleNamespace:
 
     @wp.func
     def is_turned(q: wp.quat) -> bool:
-        """Return whether a joint frame is turned at all, which most are not.
+        """Return whether a joint frame is rotated, which most are not.
 
-        Its scalar part does not tell: it rounds to 1 for turns of up to 5e-4 rad.
+        The scalar part does not show it: it rounds to 1 for rotations of up to 5e-4 rad.
         """
         return q[0] != 0.0 or q[1] != 0.0 or q[2] != 0.0
 
@@ -204,7 +204,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         coord_base = topology.world_coord[world]
         dof_base = topology.world_dof[world]
         ref = vec3()
-        # The body before, which is the parent more often than not, is kept at hand.
+        # The previous body is mostly the parent, so its data are kept in registers.
         rotation_quat = quat()
         rotation = mat33()
         offset = vec3()

@@ -1,10 +1,10 @@
-"""Loops: let the parts that loop joints cut from bodies, and the joints' coordinates, follow the bodies.
+"""Loops: update the parts that loop joints cut from bodies, and the coordinates of these joints.
 
 Reads   body_q, body_qd of whole bodies; joint frames and axes, body_com
 Writes  body_q, body_qd of parts; joint_q, joint_qd of loop joints
 
 A loop joint with coordinates moves a part of its child, which a weld holds to the rest. The coordinates of
-the other joints of a loop say where both stand, so whoever writes these has those of the loop joint computed.
+the other joints of a loop determine both poses, so the coordinates of the loop joint are computed from them.
 """
 
 import weakref
@@ -85,7 +85,7 @@ def eval_loops(model: Model, state: State, *, worlds: wp.array | None = None) ->
 
     Args:
         model: Model of the joints.
-        state: State whose bodies stand where all joints but those say.
+        state: State whose body poses agree with all other joints.
         worlds: Worlds concerned, int32; all if None.
     """
     check_state(model, state, "eval_loops: state")

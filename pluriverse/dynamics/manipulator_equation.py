@@ -1,9 +1,9 @@
-"""The terms of the manipulator equation, tau = M(q) dv/dt + C(q, v) v + g(q), each by itself.
+"""The separate terms of the manipulator equation, tau = M(q) dv/dt + C(q, v) v + g(q).
 
 Reads   joint_q, joint_qd; the results of inverse dynamics at rest and in motion
 Writes  gravity_force, coriolis_force; joint_f
 
-External forces and joint damping are no part of it. All quantities are public: those of a free joint are at
+External forces and joint damping are not included. All quantities are public: those of a free joint are at
 the centre of mass, in world axes.
 """
 
@@ -25,7 +25,7 @@ _TYPES = (wp.float32, wp.float64)
 
 
 class _Scratch:
-    """What the functions keep per model: a recorded call stays valid, and later ones allocate nothing."""
+    """Arrays kept per model: a recorded call stays valid, and later calls allocate nothing."""
 
     def __init__(self, model: Model) -> None:
         self.state = model.state()
@@ -50,7 +50,7 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
 
     @wp.func
     def is_selected(mask: wp.array[bool], articulation: int) -> bool:
-        """Return whether an articulation is asked for."""
+        """Return whether an articulation is selected."""
         if mask.shape[0] == 0:
             return True
         return mask[articulation]
@@ -126,8 +126,8 @@ def eval_inverse_dynamics_passive(
 ) -> None:
     """Write terms of the manipulator equation, tau = M(q) dv/dt + C(q, v) v + g(q), at a state.
 
-    g holds the bodies up at rest, C v keeps the joint velocities constant; joint damping and `body_f` are in
-    neither. The state's `joint_q` and `joint_qd` count, not its bodies.
+    g holds the bodies against gravity at rest, C v keeps the joint velocities constant; joint damping and
+    `body_f` are in neither. The state's `joint_q` and `joint_qd` count, not its bodies.
 
     Args:
         model: Model of the articulations.

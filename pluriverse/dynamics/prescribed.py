@@ -1,18 +1,17 @@
-"""Prescribed roots: let kinematic bodies move as state and targets say, whatever acts on them.
+"""Prescribed roots: kinematic bodies move as state and targets prescribe, whatever forces act on them.
 
 Reads   body_flags, joint_target_mode; joint_q, joint_qd of the old state, targets of the control; the
         workspace after the mass matrix stage
 Writes  workspace: tree_prescribed, tree_drift; dof_force, mass_row and dof_motion, from which the degrees of
         freedom of kinematic roots are taken out; joint_q and joint_qd of kinematic roots in the new state
 
-With the degrees of freedom K of a kinematic root and D of all that hangs on it, the acceleration of K is
-given, so that the equations of D are those of a system of its own,
+Let K be the degrees of freedom of a kinematic root and D those of the rest of its tree. The acceleration of K
+is given, so the equations of D decouple:
 
     A_DD dv_D/dt = f_D - A_DK dv_K/dt .
 
-The rows keep their places: A_DK becomes zero, A_KK a number that plays no part, and the motion subspace of K
-zero, so that nothing acts on K. What K adds to the velocities of the bodies is the same spatial velocity for
-all of them, `tree_drift`.
+The layout of the rows stays. A_DK becomes zero, A_KK an arbitrary positive number, and the motion subspace of
+K zero, so that no force acts on K. K adds the same spatial velocity, `tree_drift`, to all bodies of the tree.
 """
 
 import functools
@@ -34,8 +33,8 @@ KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
 POSITION = wp.constant(int(JointTargetMode.POSITION))
 VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
 POSITION_VELOCITY = wp.constant(int(JointTargetMode.POSITION_VELOCITY))
-# A_KK of a prescribed degree of freedom [kg or kg·m²]: any positive number keeps its velocity. A small one
-# keeps its momentum out of the convergence test of the others.
+# A_KK of a prescribed degree of freedom [kg or kg·m²]. Any positive number keeps its velocity; a small one
+# keeps its momentum negligible in the convergence test.
 PRESCRIBED_MASS = wp.constant(1e-12)
 
 

@@ -26,7 +26,7 @@ def public_motion_functions(real: Any) -> SimpleNamespace:
 
     @wp.func
     def public_index(joint_type: int, k: int) -> int:
-        """Return the place in its joint of the public dof that stands for internal dof `k`."""
+        """Return the index in its joint of the public dof that corresponds to internal dof `k`."""
         index = k
         if joint_type == FREE:
             index = (k + 3) % 6  # internal (omega, v_origin), public (v_com, omega)

@@ -1,23 +1,23 @@
-"""Spin stage: turn bodies that turn by themselves such that their angular momentum is kept.
+"""Spin stage: rotate single bodies such that their angular momentum is conserved.
 
 Reads   workspace, after the mass matrix stage: dof_velocity, node_composite, dof_motion
 Writes  workspace: tree_spin; dof_force, whose gyroscopic part it replaces
 
-A tree *spins* if it is one rigid body (with what is fixed to it) that is free, or on a ball joint of the
-world. Its inertia turns with it, I(t) = R(t) I_0 R(t)^T in fixed axes, and without torque L = I omega is
+A tree *spins* if it is one rigid body (with all that is fixed to it) that is free, or on a ball joint of the
+world. Its inertia rotates with it, I(t) = R(t) I_0 R(t)^T in fixed axes, and without torque L = I omega is
 constant. Euler's equations taken explicitly, v* = v_0 - h I_0^-1 (omega_0 x I_0 omega_0), change L in every
 step. Here a step is a kick and a drift, as semi-implicit Euler is for a particle:
 
     L_1 = L_0 + h torque,   R_1 = exp(theta) R_0 with theta = h I_half^-1 L_1,   omega_1 = I_1^-1 L_1,
 
-I_half being the inertia half way, exp(theta / 2) I_0 exp(-theta / 2). The drift is the implicit midpoint
-rule on the rotation group ([Hairer2006] section VII.5): it keeps L exactly and, being symmetric, the energy
-up to an oscillation of second order in h. A fast turn is made in several parts, so that this holds at any
-speed.
+with the inertia half way, I_half = exp(theta / 2) I_0 exp(-theta / 2). The drift is the implicit midpoint
+rule on the rotation group ([Hairer2006] section VII.5). It conserves L exactly and, being symmetric, the
+energy up to an oscillation of second order in h. A large rotation is made in several parts, so that this
+holds at any speed.
 
-The solver needs one velocity for the step, at the inertia I_0. It starts from omega_g, to which omega_0
-would turn without torque: the gyroscopic impulse is I_0 (omega_g - omega_0) = `-tree_spin`. From the
-velocity omega_s that it finds the momentum follows, L_1 = I_0 omega_s + tree_spin.
+The solver needs one velocity for the step, at the inertia I_0. It starts from omega_g, the value of omega
+after the step without torque: the gyroscopic impulse is I_0 (omega_g - omega_0) = `-tree_spin`. The velocity
+omega_s that it finds gives the momentum, L_1 = I_0 omega_s + tree_spin.
 """
 
 import functools
@@ -34,10 +34,11 @@ from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, Topology
 
-# Angle of one part of a turn [rad]: up to here the fixed-point iteration of the midpoint rule gains a digit
-# or more per pass, whatever the inertia.
+# Angle of one part of a rotation [rad]. Up to this angle the fixed-point iteration of the midpoint rule gains
+# a digit or more per pass, whatever the inertia.
 TURN_MAX = wp.constant(0.25)
-# Parts of a turn, at most: 16 rad in a step is beyond what a time step resolves of anything else.
+# Largest number of parts of a rotation: 16 rad per step is more than a time step resolves of any other
+# motion.
 PART_COUNT_MAX = wp.constant(64)
 # Passes of the fixed-point iteration of a part, and the change [relative to the angle] at which it stops.
 PASS_COUNT_MAX = wp.constant(12)
@@ -125,7 +126,7 @@ def spin_functions(real: Any) -> SimpleNamespace:
 
     @wp.func
     def rotated_velocity(inertia: mat33, momentum: vec3, rotation: quat) -> vec3:
-        """Return the angular velocity of a body that has turned, at an angular momentum in fixed axes."""
+        """Return the angular velocity of a rotated body from its angular momentum in fixed axes."""
         return wp.quat_rotate(rotation, wp.inverse(inertia) * wp.quat_rotate_inv(rotation, momentum))
 
     return SimpleNamespace(

@@ -1,4 +1,4 @@
-"""Workspace of the dynamics: everything its stages and the solver compute about one state, for all worlds.
+"""Workspace of the dynamics: all that its stages and the solver compute about one state, for all worlds.
 
 Spatial vectors are [angular; linear], in world axes, about one fixed reference point per tree: the world
 position that the origin of the tree's root body has at the start of the step. A *node* is a joint with the
@@ -103,7 +103,7 @@ class Workspace:
     node_acceleration: wp.array
     """Velocity-product acceleration [rad/s²; m/s²], shape [node]."""
     node_wrench: wp.array
-    """Wrench through the joint that velocity products need [N·m; N], shape [node]."""
+    """Wrench through the joint due to velocity products [N·m; N], shape [node]."""
     node_load: wp.array
     """Wrench of gravity and `body_f` on the body and all that it carries [N·m; N], shape [node]."""
     dof_force: wp.array
@@ -128,17 +128,17 @@ class Workspace:
     """Velocity at the end of the step, from the solver to `integrate` [rad/s or m/s], shape [dof]."""
 
     dof_kick: wp.array
-    """What velocity products take off the velocity in the step (`balance.py`) [rad/s or m/s], shape [dof].
+    """Velocity that velocity products take away in the step (`balance.py`) [rad/s or m/s], shape [dof].
     `integrate` overwrites it."""
     dof_response: wp.array
-    """What constraints add to the velocity in the step [rad/s or m/s], shape [dof]."""
+    """Velocity that constraints add in the step [rad/s or m/s], shape [dof]."""
     tree_stirred: wp.array
-    """Whether velocity products count in the step, and what constraints hold (`balance.py`), shape [tree]."""
+    """How velocity products count in the step, a constant of `balance.py`, shape [tree]."""
     world_due: wp.array
     """1 where `balance.py` has changed the joint state, shape [world]."""
 
     tree_spin: wp.array
-    """Impulse that the inertia gives by turning, of trees that spin (`spin.py`) [N·m·s], in the axes of the
+    """Gyroscopic impulse of trees that spin (`spin.py`) [N·m·s], in the axes of the
     rotational velocity, shape [tree]."""
 
     tree_prescribed: wp.array
@@ -195,10 +195,10 @@ class Workspace:
 
 
 def check_workspace(model: Model, workspace: Workspace, what: str) -> None:
-    """Raise if something is no workspace of a model.
+    """Raise if an object is not a workspace of a model.
 
     Raises:
-        TypeError: If it is no workspace.
+        TypeError: If it is not a workspace.
         ValueError: If it was made for a model of another structure.
     """
     if not isinstance(workspace, Workspace):
