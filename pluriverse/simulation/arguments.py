@@ -1,4 +1,4 @@
-"""Arguments of a simulation: what a time step, a count and a choice of worlds must be."""
+"""Arguments of a simulation: checks of time steps, counts and selections of worlds."""
 
 import math
 import warnings

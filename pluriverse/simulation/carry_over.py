@@ -1,8 +1,8 @@
 """Carry-over stage: the end of a step of the simulation, where its result becomes the public state.
 
-The solver moves worlds from one state to another. Users hold on to the arrays of one of them, so the result
-ends there, at the same addresses after every step. A copy of it stays behind: to return a world to its last
-finite state after NaN was written into the public one.
+The solver moves worlds between two states. Users keep the arrays of one of them, the public state, so every
+step writes its result there, at the same addresses. A second copy is kept, from which a world returns to its
+last finite state after NaN was written into the public one.
 
 Reads   world_frozen of the solver; joint_q, joint_qd, body_q, body_qd of the state that the solver wrote last
 Writes  the same of the public state and of the copy
@@ -15,8 +15,8 @@ from pluriverse.math.dense import numbers_copy
 from pluriverse.model import Model, State
 from pluriverse.model.world_bounds import world_bounds
 
-# Worlds that a thread of a CPU publishes. A world of one link takes 18 ns by itself, 8.3 ns among eight and
-# 7.3 ns among sixteen.
+# Worlds that a CPU thread publishes. A world of one link takes 18 ns by itself, 8.3 ns in a group of eight
+# and 7.3 ns in a group of sixteen.
 CPU_SLOT_COUNT = 16
 _FLOATS = ((1, "joint_q"), (1, "joint_qd"), (7, "body_q"), (6, "body_qd"))
 
@@ -33,7 +33,7 @@ class MotionArrays:
 
 @wp.struct
 class WorldRange:
-    """Where the entities of a world begin, and how many there are."""
+    """First entity of each kind in a world, and their number."""
 
     coord: int
     coord_count: int
@@ -77,7 +77,7 @@ def copy_motion(source: MotionArrays, target: MotionArrays, second: MotionArrays
 def world_range(
     body_bound: wp.array[int], coord_bound: wp.array[int], dof_bound: wp.array[int], first: int, end: int
 ):
-    """Return where the entities of worlds `first` to `end` - 1 are."""
+    """Return the ranges of the entities of worlds `first` to `end` - 1."""
     entities = WorldRange()
     entities.coord = coord_bound[first]
     entities.coord_count = coord_bound[end] - coord_bound[first]
@@ -100,17 +100,18 @@ def carry_worlds(
     published: MotionArrays,
     sound: MotionArrays,
 ):
-    """Publish the state of a few worlds, or for a frozen one what it was when it was last finite."""
+    """Publish the state of a few worlds; for a frozen world the last finite one."""
     first_slot = wp.tid() * slot_count
     end_slot = wp.min(first_slot + slot_count, worlds.shape[0])
     world_count = body_bound.shape[0] - 1
-    # Neighbours in memory go at once: to find a small world takes longer than to copy it.
+    # Worlds that are neighbours in memory are copied at once: finding a small world takes longer than copying
+    # it.
     first = worlds[first_slot]
     is_run = bool(True)
     for slot in range(first_slot, end_slot):
         world = worlds[slot]
         is_next = world == first + slot - first_slot and world >= 0 and world < world_count
-        if is_next:  # only then does it have a place in the array
+        if is_next:  # only then the index is in the array
             is_next = world_frozen[world] == 0
         is_run = is_run and is_next
     if is_run:
@@ -134,7 +135,7 @@ class CarryOver:
     Args:
         model: Model that is simulated.
         public: State whose arrays users hold on to.
-        sound: State that keeps a copy, never seen by users.
+        sound: State that keeps a copy; users have no access to it.
         world_frozen: 1 where a world was stopped, shape [world].
     """
 
@@ -145,7 +146,7 @@ class CarryOver:
         self._world_frozen = world_frozen
 
     def publish_worlds(self, worlds: wp.array[int], result: State) -> None:
-        """Put the state of worlds in `result`, which may be the public state, into the public one."""
+        """Copy the state of worlds from `result`, which may be the public state, to the public state."""
         slot_count = CPU_SLOT_COUNT if self._device.is_cpu else 1
         launch_kernel(
             carry_worlds,
@@ -170,7 +171,7 @@ def _motion_arrays(state: State) -> MotionArrays:
 
 
 def _as_floats(array: wp.array, width: int) -> wp.array[float]:
-    """Return an array of so many numbers per entry as plain numbers, in the same memory."""
+    """Return an array with several numbers per entry as plain numbers, in the same memory."""
     if width == 1:
         return array
     return same_memory(array, wp.float32, (width * array.size,))

@@ -13,7 +13,7 @@ DOF_BYTES = 600
 ROW_ENTRY_BYTES = 40
 SHAPE_BYTES = 250
 CONTACT_BYTES = 900
-# Contacts per body: of a box at rest on another one. Capacities are for the worst case and say little.
+# Contacts per body: those of a box at rest on another one. Capacities are for the worst case and say little.
 CONTACTS_PER_BODY = 4
 # Most and least size of a chunk [B], where there is a choice. A small one costs more, since a kernel runs
 # through its code anew for each chunk: a step of a quadruped (90 kB) takes 21, 12, 9.4, 8.7, 8.3 and 8.2 us
@@ -23,7 +23,7 @@ CONTACTS_PER_BODY = 4
 # chunks of 2, 4 and 8 MB.
 CHUNK_BYTES_MAX = 4 << 20
 CHUNK_BYTES_MIN = 400 << 10
-# With two chunks or more per thread, a thread that is held up by another program leaves one to the others.
+# With two or more chunks per thread, the others take over from a thread that another program delays.
 CHUNKS_PER_THREAD = 2
 # Work [B times steps] that is worth another thread. Measured: 5 to 12 B in a nanosecond, 30 us to wake a
 # thread.
@@ -52,7 +52,7 @@ def world_byte_counts(model: Model, contacts: Contacts) -> np.ndarray:
 def split_worlds(
     byte_counts: np.ndarray, world_template: np.ndarray, *, thread_count: int
 ) -> list[np.ndarray]:
-    """Split all worlds into chunks, those of a template that fills a whole one per thread by themselves.
+    """Split all worlds into chunks; a template that fills one chunk per thread gets chunks of its own.
 
     A chunk has at most about `CHUNK_BYTES_MAX`, and there is at least one chunk per thread. Worlds of one
     template run the same path through the kernels: ten kinds of worlds in chunks of their own take 6 % more

@@ -1,4 +1,4 @@
-"""Figures: what a report tells, counted from where it was cleared last."""
+"""Figures: the content of a report, counted since it was last cleared."""
 
 import numpy as np
 import warp as wp
@@ -22,7 +22,7 @@ class Figures:
         self.clear(0)
 
     def clear(self, step_count: int) -> None:
-        """Begin again, after so many solver steps."""
+        """Restart after `step_count` solver steps."""
         self._statistics.clear()
         self._step_start = step_count
         self._unconverged_start = _total(self._solver.unconverged_step_count)

@@ -1,7 +1,7 @@
 """Recording: the step of a chunk of worlds as a graph, replayed without Python.
 
-A launch from Python costs microseconds, one that is replayed from a list (`launch_list`) a call. One step is
-a graph, and many steps in a row replay a graph that holds a block of them.
+A launch from Python costs microseconds; a launch replayed from a list (`launch_list`) costs a function call.
+One step is a graph. Many steps in a row replay a graph that holds a block of them.
 """
 
 import contextlib
@@ -23,8 +23,8 @@ class ChunkRecording:
 
     Args:
         worlds: The worlds.
-        launch: Launches solver steps in a row: `launch(worlds, step_count)`, and from a place in a step on:
-            `launch(worlds, step_count, place)`.
+        launch: Launches solver steps in a row: `launch(worlds, step_count)`, and from a substep on:
+            `launch(worlds, step_count, substep)`.
         decimation: Solver steps in one step of the simulation.
         device: Device that the step runs on.
     """
@@ -57,7 +57,7 @@ class ChunkRecording:
         return blocks + ([self._graph(1)] * rest if rest else [])
 
     def substep_graph(self, substep: int) -> wp.Graph:
-        """Return the graph of one solver step by itself, the one at a place in the step."""
+        """Return the graph of a single solver step, that with index `substep` in the step."""
         if substep not in self._substep_graphs:
             self._substep_graphs[substep] = record(
                 self._device, lambda: self._launch(self.worlds, 1, substep)
@@ -65,7 +65,7 @@ class ChunkRecording:
         return self._substep_graphs[substep]
 
     def _graph(self, count: int) -> wp.Graph:
-        """Return the graph of so many steps in a row."""
+        """Return the graph of `count` steps in a row."""
         if count not in self._graphs:
             self._graphs[count] = record(
                 self._device, lambda: self._launch(self.worlds, count * self._decimation)
@@ -74,7 +74,7 @@ class ChunkRecording:
 
 
 def is_recorded_by_others(device: wp.Device) -> bool:
-    """Return whether launches now become part of a recording from outside."""
+    """Return whether launches now become part of a user's recording."""
     if not device.is_capturing:
         return False
     with RECORDING:  # another thread of this package may be recording, which takes in nothing else
@@ -83,7 +83,7 @@ def is_recorded_by_others(device: wp.Device) -> bool:
 
 @contextlib.contextmanager
 def outside_recordings(device: wp.Device) -> Iterator[None]:
-    """Keep what follows out of a recording that is under way outside.
+    """Exclude what follows from a recording that the user has started.
 
     Raises:
         RuntimeError: If this version of Warp cannot interrupt a recording.
@@ -101,7 +101,7 @@ def outside_recordings(device: wp.Device) -> Iterator[None]:
 
 
 def _interruption() -> tuple[Callable[..., wp.Graph], Callable[..., None]]:
-    """Return Warp's functions that interrupt a recording, which it has for its own use."""
+    """Return Warp's internal functions that interrupt a recording."""
     try:
         from warp._src.context import capture_pause, capture_resume
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What a simulation tells about itself: its figures so far."""
+"""Report: the figures of a simulation so far."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,24 @@ class SimulationReport:
     step_count: int
     """Solver steps that each world has made."""
     simulated_time: float
-    """Time that passed in each world [s]."""
+    """Simulated time of each world [s]."""
     wall_time: float
     """Time spent in `Simulation.step` [s], without recording and compiling."""
     contact_count_mean: float
     """Contacts of a world in a step, mean over worlds and steps."""
     contact_count_peak: int
-    """Most contacts of a world in a step."""
+    """Largest number of contacts of a world in a step."""
     iteration_count_mean: float
     """Iterations of the solver for a world in a step, mean over worlds and steps."""
     iteration_count_peak: int
-    """Most iterations of the solver for a world in a step."""
+    """Largest number of solver iterations for a world in a step."""
     unconverged_step_count: int
     """Steps that ended without convergence, summed over worlds."""
     truncated_step_count: int
-    """Steps that lost contacts for want of slots, summed over worlds."""
+    """Steps that lost contacts for lack of slots, summed over worlds."""
     readmitted_step_count: int
-    """Steps that were solved again since a contact that had been left out could have acted, summed over
-    worlds. It costs time and changes nothing."""
+    """Steps that were solved again because an omitted contact could have acted, summed over worlds. This
+    costs time and does not change the result."""
     frozen_worlds: tuple[int, ...]
     """Worlds that are frozen now."""
 

@@ -12,7 +12,7 @@ from pluriverse.warnings import SensorWarning
 
 
 class SensorStage(StepStage):
-    """Measures in every step, once after its last solver step; after each if there are delays.
+    """Measures in every step: after its last solver step, or after each solver step if there are delays.
 
     Args:
         simulation: The simulation.
@@ -40,7 +40,7 @@ class SensorStage(StepStage):
         return self._version != self.sensors.version
 
     def prepare(self) -> None:
-        """Allocate what delays need, and let snapshots hold what the sensors keep."""
+        """Allocate the history for delays, and add the arrays of the sensors to snapshots."""
         simulation, sensors = self._simulation, self.sensors
         every = 1 if sensors.samples_every_substep else simulation.decimation
         sensors.prepare(simulation.dt * every)
@@ -49,7 +49,7 @@ class SensorStage(StepStage):
         self._version = sensors.version
 
     def before_step(self, worlds: wp.array[int], state: State) -> None:
-        """Begin to count solver steps."""
+        """Start counting solver steps."""
         self._substep = 0
 
     def after_substep(self, worlds: wp.array[int], before: State, after: State) -> None:
@@ -74,5 +74,5 @@ class SensorStage(StepStage):
         )
 
     def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
-        """Measure the worlds where they are now."""
+        """Measure the worlds in their present state."""
         self.sensors.measure_state(worlds, state, mask=mask, control=self._simulation.control)

@@ -1,4 +1,4 @@
-"""The loop: find contacts, solve, move on; recorded once per chunk of worlds and replayed on all cores."""
+"""The loop: find contacts, solve, integrate; recorded once per chunk of worlds and replayed on all cores."""
 
 import time
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from pluriverse.tensors import RobotTensors
     from pluriverse.viewer import BrowserViewer
 
-# Reading the counters of a GPU waits for all of its work, so `step` does it once in so many calls.
-# `report` and strict mode always look.
+# Calls of `step` between two readings of a GPU's counters, since a reading waits for all its work. `report`
+# and strict mode always read them.
 CUDA_CHECK_INTERVAL = 100
 
 
@@ -216,7 +216,7 @@ class Simulation:
         return sensors
 
     def prepare(self) -> None:
-        """Compile and record the step, which the first `step` would do otherwise."""
+        """Compile and record the step. Without this call, the first `step` does so."""
         if self._sensor_stage is not None and self._sensor_stage.is_outdated:
             self._loop.discard()
         if self._loop.is_prepared:
@@ -281,9 +281,9 @@ class Simulation:
             self._report_undriven()
 
     def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
-        """Put worlds (default: all) back to a state, unfrozen; the solver forgets what it carried of them.
+        """Reset worlds (default: all) to a state, unfreeze them, and clear the solver's warm start.
 
-        Control stays as it is. With all worlds and no state given, time begins at zero again, unless the call
+        Control stays as it is. With all worlds and no state given, time restarts at zero, unless the call
         is recorded. Indices and masks on the device are not read back, and the call may then be recorded into
         a graph, which stays valid while steps go on.
 
@@ -350,10 +350,10 @@ class Simulation:
         return snapshot
 
     def add_snapshot_array(self, name: str, array: wp.array) -> None:
-        """Have an array of your own saved and restored together with the simulation.
+        """Save and restore an array of your own together with the simulation.
 
-        A `Randomizer` of a simulation does so with the number of draws. Arrays are found again by their
-        names, so add them in the same order in the simulation that restores a file.
+        A `Randomizer` of a simulation does so with the number of draws. Names identify the arrays, so add
+        them in the same order in the simulation that restores a file.
 
         Args:
             name: Name. If it is taken, the array is called `name 2`, `name 3` and so on.
@@ -365,7 +365,7 @@ class Simulation:
         self._added_arrays.add(name, array)
 
     def set_snapshot_array(self, name: str, array: wp.array) -> None:
-        """Have an array saved and restored under a name, in place of the one that was before.
+        """Save and restore an array under a name, in place of the previous one.
 
         Raises:
             ValueError: If the array is on another device.
@@ -373,11 +373,11 @@ class Simulation:
         self._added_arrays.replace(name, array)
 
     def restore(self, snapshot: SimulationSnapshot | str | Path) -> None:
-        """Come back to a snapshot of this simulation, or of another of an equal model, with equal bits.
+        """Restore a snapshot of this simulation, or of another one of an equal model, bit for bit.
 
-        State, control, the arrays of the model, time, frozen worlds and arrays that were added return, and
-        what the solver carries from step to step, if it is of the same kind; contacts are those of the next
-        step. Arrays that were added since, or elsewhere only, stay as they are.
+        Restored are state, control, the arrays of the model, time, frozen worlds, added arrays, and the data
+        that a solver of the same kind carries from step to step. Contacts are found in the next step. Arrays
+        that are not in the snapshot stay as they are.
 
         Args:
             snapshot: What `save` returned, or the file it wrote.
@@ -407,11 +407,11 @@ class Simulation:
         self.clear_report()
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
-        """Check what was written into the model, and bring up to date what follows from it.
+        """Check edits of the model and update everything derived from the edited arrays.
 
         Steps read the arrays of the model as they are, so an edit acts on the next step with or without
         notice. After changes of joint frames or centres of mass, the poses and velocities of bodies in the
-        state are made to follow from its joint coordinates at once, in the worlds that were edited.
+        state are recomputed from its joint coordinates at once, in the edited worlds.
 
         Args:
             flags: What was written to (`ModelFlags`).
@@ -429,7 +429,7 @@ class Simulation:
             self._frame_edits.forget()
 
     def report(self) -> SimulationReport:
-        """Return the figures so far. Warns of trouble that was not reported yet, or raises in strict mode.
+        """Return the figures so far. Warns of failures not reported yet, or raises in strict mode.
 
         Raises:
             RuntimeError: If a recording is under way, during which nothing is computed.
@@ -443,29 +443,29 @@ class Simulation:
         return self._figures.report(self.step_count, self._dt, self._stepped_worlds.size)
 
     def add_observer(self, observer: Any) -> None:
-        """Let something look at the state from step to step, such as a `Recorder`.
+        """Add an observer of the state, such as a `Recorder`.
 
         Args:
-            observer: Has `steps_to_next()`, after how many steps it wants to look next (at least 1), and
-                `observe()`, which is called then, and at the end of every call of `step`.
+            observer: Has `steps_to_next()`, the number of steps until its next call (at least 1), and
+                `observe()`, which is called then and at the end of every call of `step`.
         """
         if observer not in self._observers:
             self._observers.append(observer)
 
     def remove_observer(self, observer: Any) -> None:
-        """Let it look no more."""
+        """Remove an observer."""
         if observer in self._observers:
             self._observers.remove(observer)
 
     def add_stage(self, stage: StepStage) -> None:
-        """Let a stage of your own take part in every step from now on; it is recorded with the step.
+        """Add a stage of your own to every step; it is recorded with the step.
 
         Args:
             stage: What it launches before and after steps, solver steps and resets.
 
         Raises:
             RuntimeError: If a recording is under way.
-            TypeError: If it is no stage.
+            TypeError: If it is not a stage.
         """
         self._refuse_recording("add_stage")
         if not isinstance(stage, StepStage):
@@ -479,11 +479,11 @@ class Simulation:
 
     @property
     def stages(self) -> tuple[StepStage, ...]:
-        """The stages that take part in every step."""
+        """The stages of every step."""
         return tuple(self._loop.stages)
 
     def remove_stage(self, stage: StepStage) -> None:
-        """Let a stage take part no more.
+        """Remove a stage.
 
         Raises:
             RuntimeError: If a recording is under way.
@@ -537,7 +537,7 @@ class Simulation:
         return simulation_html(self)
 
     def clear_report(self) -> None:
-        """Let the figures of `report` begin again with the next step."""
+        """Restart the figures of `report` with the next step."""
         self._figures.clear(self.step_count)
 
     def close(self) -> None:
@@ -574,19 +574,19 @@ class Simulation:
         return [list_worlds(chunk, self._model.device) for chunk in chunks], float(byte_counts.sum())
 
     def _finish_reset(self, choice: WorldSelection) -> None:
-        """Let the stages see worlds that were put elsewhere."""
+        """Launch the stages for worlds whose state was replaced."""
         for stage in self._loop.stages:
             stage.after_reset(choice.worlds, choice.mask, self._state)
 
     def _copy_all(self, state: State) -> None:
-        """Make `state` the state of all worlds, so that nothing else remains."""
+        """Make `state` the state of all worlds and drop all other state."""
         for target in (self._state, self._loop.last_sound):
             target.assign(state)
         self._interrupted = False
 
     @property
     def _is_recorded_by_others(self) -> bool:
-        """Whether launches now become part of a recording from outside."""
+        """Whether launches now become part of a user's recording."""
         return is_recorded_by_others(self._model.device)
 
     def _refuse_recording(self, call: str) -> None:

@@ -1,4 +1,4 @@
-"""Snapshot: everything that the next steps of a simulation depend on, in memory or in a file.
+"""Snapshot: all data that the next steps of a simulation depend on, in memory or in a file.
 
 The file is an archive as in `pluriverse.model.archive`.
 """
@@ -30,7 +30,7 @@ _ADDED = "added/"
 
 @dataclass(frozen=True)
 class SimulationSnapshot:
-    """Everything that the next steps of a simulation depend on, except solver options and time step."""
+    """All data that the next steps of a simulation depend on, except solver options and time step."""
 
     step_count: int
     """Solver steps made since the beginning."""
@@ -41,13 +41,13 @@ class SimulationSnapshot:
     world_frozen: wp.array[int]
     """Copy of the solver's `world_frozen`, shape [world]."""
     model_arrays: dict[str, Any]
-    """Copies of the arrays of the model that may be written to, by name, custom attributes by key."""
+    """Copies of the writable arrays of the model, by name; custom attributes by key."""
     structure: str
     """Fingerprint of the structure of the model."""
     solver_arrays: dict[str, wp.array] = field(default_factory=dict)
     """Copies of the solver's `runtime_arrays`, by name."""
     added_arrays: dict[str, wp.array] = field(default_factory=dict)
-    """Copies of what was added with `Simulation.add_snapshot_array`, by name."""
+    """Copies of the arrays added with `Simulation.add_snapshot_array`, by name."""
 
     def write(self, path: str | Path) -> None:
         """Write the snapshot to a file, bit for bit."""
@@ -79,7 +79,7 @@ class SimulationSnapshot:
 
         Raises:
             FileNotFoundError: If there is no such file.
-            ValueError: If the file is no snapshot, is damaged, or belongs to a model of another structure.
+            ValueError: If the file is not a snapshot, is damaged, or belongs to a model of another structure.
         """
         arrays = read_arrays(path, _WHAT)
         version = take_integer(arrays, "version", path, _WHAT)
@@ -120,7 +120,7 @@ class SimulationSnapshot:
 
 
 def _read_array(values: np.ndarray, model: Model, what: str) -> wp.array:
-    """Return an array of a file that is not the model's; whether it fits is seen where it is copied.
+    """Return an array of a file that is not the model's; its shape is checked where it is copied.
 
     Raises:
         ValueError: If it cannot be one.
@@ -134,7 +134,7 @@ def _read_array(values: np.ndarray, model: Model, what: str) -> wp.array:
 
 
 def editable_arrays(model: Model) -> dict[str, Any]:
-    """Return copies of the arrays of a model that may be written to, custom attributes by their keys."""
+    """Return copies of the writable arrays of a model; custom attributes by their keys."""
     guarded = model.guarded_arrays
     return {
         name: wp.clone(array)
@@ -144,7 +144,7 @@ def editable_arrays(model: Model) -> dict[str, Any]:
 
 
 def check_structure(structure: str, model: Model, what: str) -> None:
-    """Raise if a fingerprint is not that of a model.
+    """Raise if a fingerprint does not match a model.
 
     Raises:
         ValueError: If the structures differ.
@@ -157,7 +157,7 @@ def check_structure(structure: str, model: Model, what: str) -> None:
 
 
 class AddedArrays:
-    """Arrays that somebody has saved and restored together with a simulation, by names of their own.
+    """Named arrays that are saved and restored together with a simulation.
 
     Args:
         device: Device of the model, which they must be on.
@@ -185,7 +185,7 @@ class AddedArrays:
         self._arrays[unique] = array
 
     def replace(self, name: str, array: wp.array) -> None:
-        """Put an array in place of that of a name.
+        """Replace the array of a name.
 
         Raises:
             ValueError: If the array is on another device.
@@ -198,7 +198,7 @@ class AddedArrays:
         return {name: wp.clone(array) for name, array in self._arrays.items()}
 
     def restore(self, saved_arrays: Mapping[str, wp.array]) -> None:
-        """Write what was saved under the same names.
+        """Restore the arrays saved under the same names.
 
         Raises:
             ValueError: If one has another shape or type now; then nothing changes.

@@ -1,4 +1,4 @@
-"""Stages: what others add to the step of a simulation, recorded and replayed with it."""
+"""Stages: additions to the step of a simulation, recorded and replayed with it."""
 
 import numpy as np
 import warp as wp
@@ -9,31 +9,30 @@ from pluriverse.model import State
 class StepStage:
     """Launches of your own in every step; a base class. See `Simulation.add_stage`.
 
-    Each method launches kernels for a list of worlds and does nothing else: it allocates nothing and reads
-    nothing back, since it is called while a step is recorded, not while it runs. Several threads replay what
-    was recorded, each for its own worlds, so a kernel touches nothing but what belongs to its worlds. Kernels
-    skip entries of the list that name no world (negative ones).
+    Each method only launches kernels for a list of worlds. It allocates nothing and reads nothing back, since
+    it is called while a step is recorded, not while it runs. Several threads replay the recording, each for
+    its own worlds, so a kernel accesses only data of its worlds. Kernels skip negative entries of the list.
     """
 
     is_recorded = True
-    """Whether its launches are recorded with the step. A stage that runs Python code in every solver step, as
-    a network of another library does, says False: then each solver step is replayed by itself, and its
+    """Whether its launches are recorded with the step. It is False for a stage that runs Python code in every
+    solver step, such as a network of another library. Then each solver step is replayed by itself, and
     `before_step`, `before_substep` and `after_step` are called with all worlds and the public state."""
 
     @property
     def driven_dofs(self) -> np.ndarray:
-        """Degrees of freedom that it drives in place of the model's drives, on the host; none."""
+        """Degrees of freedom that the stage drives in place of the model, on the host; none by default."""
         return np.zeros(0, dtype=np.int64)
 
     def prepare(self) -> None:
-        """Called before a step is recorded, outside of recordings, with nothing to launch yet."""
+        """Prepare before a step is recorded. It is called outside of recordings and launches nothing."""
 
     def before_step(self, worlds: wp.array[int], state: State) -> None:
-        """Launch what begins a step: with `decimation=k` once before its k solver steps.
+        """Launch what precedes a step: with `decimation=k` once before its k solver steps.
 
         Args:
             worlds: World indices, shape [slot].
-            state: State that the step begins from; read only.
+            state: State at the start of the step; read only.
         """
 
     def before_substep(self, worlds: wp.array[int], state: State) -> None:
@@ -41,20 +40,20 @@ class StepStage:
 
         Args:
             worlds: World indices, shape [slot].
-            state: State that the solver step begins from; only `body_f` of it may be written to.
+            state: State at the start of the solver step; only its `body_f` may be written to.
         """
 
     def after_substep(self, worlds: wp.array[int], before: State, after: State) -> None:
-        """Launch what follows each solver step. The contacts are those that it has solved.
+        """Launch what follows each solver step. The contacts are those of that step.
 
         Args:
             worlds: World indices, shape [slot].
-            before: State that the solver step began from; read only.
+            before: State at the start of the solver step; read only.
             after: Its result; read only.
         """
 
     def after_step(self, worlds: wp.array[int], state: State) -> None:
-        """Launch what ends a step.
+        """Launch what follows a step.
 
         Args:
             worlds: World indices, shape [slot].
@@ -65,13 +64,13 @@ class StepStage:
         """Launch what follows a reset of some worlds.
 
         Args:
-            worlds: World indices, shape [slot]; entries that name no world are to be skipped.
-            mask: Which worlds are meant, shape [world]; empty if all of `worlds` are.
+            worlds: World indices, shape [slot]; skip negative entries.
+            mask: Selected worlds, shape [world]; empty if all of `worlds` are selected.
             state: State of the worlds now; read only.
         """
 
     def after_restore(self, worlds: wp.array[int], state: State) -> None:
-        """Launch what follows `restore`: what was saved with the simulation has returned, the rest follows.
+        """Launch what follows `restore`: update data that were not saved with the simulation.
 
         Args:
             worlds: World indices, shape [slot].

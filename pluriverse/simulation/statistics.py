@@ -1,4 +1,4 @@
-"""Statistics stage: sum up, per world, what the solver says about each step.
+"""Statistics stage: sum up the solver's counters of each step, per world.
 
 Reads   last_contact_count, last_solve_iterations of the solver
 Writes  contact_total, contact_peak, iteration_total, iteration_peak
@@ -58,11 +58,11 @@ class Statistics:
     contact_total: wp.array[wp.int64]
     """Contacts of all steps, shape [world]."""
     contact_peak: wp.array[int]
-    """Most contacts in a step, shape [world]."""
+    """Largest number of contacts in a step, shape [world]."""
     iteration_total: wp.array[wp.int64]
     """Solver iterations of all steps, shape [world]."""
     iteration_peak: wp.array[int]
-    """Most solver iterations in a step, shape [world]."""
+    """Largest number of solver iterations in a step, shape [world]."""
 
     def __init__(self, world_count: int, device: wp.Device) -> None:
         self.contact_total = wp.zeros(world_count, dtype=wp.int64, device=device)
@@ -83,6 +83,6 @@ class Statistics:
         )
 
     def clear(self) -> None:
-        """Begin again."""
+        """Set all sums and peaks to zero."""
         for sums in (self.contact_total, self.contact_peak, self.iteration_total, self.iteration_peak):
             sums.zero_()

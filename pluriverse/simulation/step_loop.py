@@ -21,20 +21,20 @@ from pluriverse.simulation.statistics import Statistics, count_steps
 from pluriverse.simulation.worker_pool import WorkerPool
 from pluriverse.solvers import SolverBase
 
-# Many steps of a chunk are replayed in so many slices, between which it goes back to the end of the queue. So
-# all chunks end at about the same time, also where a core is slower than the others or busy with something
-# else: with 4 cores and one of them shared, 64 worlds of 8 boxes took 10.3 us per world-step in whole chunks
-# and 8.8 us in slices.
+# Number of slices in which many steps of a chunk are replayed; between slices it goes back to the end of the
+# queue. So all chunks end at about the same time, even if a core is slower than the others or busy otherwise:
+# with 4 cores, one of them shared, 64 worlds of 8 boxes took 10.3 us per world-step in whole chunks and 8.8
+# us in slices.
 SLICES_PER_CHUNK = 8
 
 
 class StepLoop:
-    """Makes steps of all worlds from a public state to itself.
+    """Steps all worlds; the public state is both input and result.
 
     Args:
         solver: Solver of a model.
         state: The public state.
-        control: What the steps read.
+        control: Forces and drive targets of the steps.
         dt: Time step of the solver [s].
         decimation: Solver steps in one step.
         threads: Number of CPU threads; all cores that the process may use if None.
@@ -93,7 +93,7 @@ class StepLoop:
         self.statistics = Statistics(model.world_count, model.device)
         """Sums over all steps."""
         self.stages: list[StepStage] = []
-        """The stages that take part."""
+        """The stages of the step."""
         self.thread_count = (threads or _core_count()) if model.device.is_cpu and record else 1
         """Number of threads that step the worlds."""
         self._pool = WorkerPool(self.thread_count)
@@ -112,7 +112,7 @@ class StepLoop:
         return self._chunks is not None and self._graph_version == self._solver.graph_version
 
     def discard(self) -> None:
-        """Record anew before the next step."""
+        """Record again before the next step."""
         self._chunks = None
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class StepLoop:
         self._chunks = chunks
 
     def launch(self, count: int) -> None:
-        """Launch steps, so that they become part of a recording from outside.
+        """Launch steps, so that they become part of a user's recording.
 
         Raises:
             RuntimeError: If a stage runs in Python between solver steps.
@@ -183,7 +183,7 @@ class StepLoop:
                 chunk.launch(count)
 
     def _make_interleaved_steps(self, count: int, launched: Sequence[StepStage]) -> None:
-        """Make steps between whose solver steps Python runs, for stages that cannot be recorded."""
+        """Make steps with Python code between the solver steps, for stages that cannot be recorded."""
         assert self._chunks is not None
         worlds, state = self._stepped_worlds(), self._state
         useful_threads = 1 + int(self._step_bytes / self._decimation / THREAD_WORK_BYTES)
@@ -216,7 +216,7 @@ class StepLoop:
         )
 
     def _launch_steps(self, worlds: wp.array[int], step_count: int, first: int = 0) -> None:
-        """Launch solver steps of some worlds, from the public state to itself, from a place in a step on."""
+        """Launch solver steps of some worlds from the public state to itself, starting at a substep."""
         stages = [stage for stage in self.stages if stage.is_recorded]
         for step in range(step_count):
             before, after = self._states[step % 2], self._states[(step + 1) % 2]

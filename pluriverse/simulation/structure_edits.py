@@ -1,4 +1,4 @@
-"""Structure edits: warn of writes to a model that change nothing."""
+"""Structure edits: warn of writes to a model that have no effect."""
 
 import warnings
 

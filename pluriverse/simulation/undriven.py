@@ -9,8 +9,8 @@ from pluriverse.model import Control, Model
 from pluriverse.types import BodyFlags, EqType, JointTargetMode, JointType
 from pluriverse.warnings import UndrivenJointWarning
 
-# Calls of `Simulation.step` after which targets are looked at: scripts set them before the first step, or in
-# the first loop. Not at every step, for that takes the host's time.
+# Calls of `Simulation.step` after which targets are checked: scripts set them before the first step, or in
+# the first loop. A check in every step would cost host time.
 LOOK_AFTER_CALLS = (1, 10, 100)
 NAMES_SHOWN = 4
 
@@ -46,7 +46,7 @@ def targets_without_drive(model: Model, control: Control, driven: Iterable[np.nd
 
 
 def undriven_message(labels: list[str]) -> str:
-    """Return what to say about them."""
+    """Return the warning about undriven joints."""
     shown = ", ".join(f"'{label}'" for label in labels[:NAMES_SHOWN])
     more = f" and {len(labels) - NAMES_SHOWN} more" if len(labels) > NAMES_SHOWN else ""
     return (

@@ -1,4 +1,4 @@
-"""Worker pool: threads that stay, so that a step costs a wake-up and not a start."""
+"""Worker pool: persistent threads, so that a step costs a wake-up and not a start."""
 
 import os
 import queue
@@ -18,13 +18,13 @@ class _Task:
         self.failure: BaseException | None = None
 
 
-# For work on one thread, which nothing stops but its own exception.
+# For work on one thread, which only its own exception stops.
 _NEVER = threading.Event()
 _Inbox = queue.SimpleQueue[_Task | None]
 
 
 class WorkerPool:
-    """Runs one piece of work on several threads at once, the calling thread being one of them.
+    """Runs one piece of work on several threads at once, including the calling thread.
 
     Warp releases the interpreter's lock while it replays a graph, so the threads run truly in parallel. A
     forked process has none of these threads, and makes its own when it needs them.
@@ -48,14 +48,14 @@ class WorkerPool:
         self._inboxes[:] = [queue.SimpleQueue() for _ in range(1, thread_count)]
         self._threads_process = os.getpid()
         for index, inbox in enumerate(self._inboxes, start=1):
-            # A daemon does not keep a program alive that forgot to close its simulation.
+            # Daemon threads do not keep a program alive that does not close its simulation.
             threading.Thread(target=_serve, args=(inbox,), name=f"pluriverse-{index}", daemon=True).start()
 
     def run(self, work: Callable[[threading.Event], None], thread_count: int) -> None:
         """Call `work` once on each of `thread_count` threads, and return when all calls have.
 
-        The first exception of any thread, Ctrl-C among them, is raised here, after all have come to an end.
-        The event that `work` is given is set as soon as there is one: it should then return soon.
+        The first exception of any thread, including Ctrl-C, is raised here after all threads have finished.
+        The event passed to `work` is set at the first exception; `work` should then return soon.
         """
         if thread_count == 1:
             work(_NEVER)
@@ -98,7 +98,7 @@ class WorkerPool:
 
 
 def _serve(inbox: _Inbox) -> None:
-    """Do what comes in, until that is None."""
+    """Run the tasks of a queue until one is None."""
     while (task := inbox.get()) is not None:
         if task.done.is_set():
             continue
@@ -112,7 +112,7 @@ def _serve(inbox: _Inbox) -> None:
 
 
 def _end(inboxes: list[_Inbox]) -> None:
-    """Let all threads come to an end."""
+    """End all threads."""
     for inbox in inboxes:
         inbox.put(None)
     inboxes.clear()

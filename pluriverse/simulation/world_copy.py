@@ -1,4 +1,4 @@
-"""World copy: put the state of some worlds into other states, all other worlds untouched.
+"""World copy: copy the state of some worlds to other states; all other worlds stay untouched.
 
 Reads   joint_q, joint_qd, body_q, body_qd, body_f and the custom attributes of the source
 Writes  the same of the targets
@@ -104,7 +104,7 @@ class WorldCopy:
         }
 
     def copy_worlds(self, choice: WorldSelection, source: State | Model, target: State) -> None:
-        """Copy worlds from `source` to `target`; those of a model begin without external forces."""
+        """Copy worlds from `source` to `target`; worlds taken from a model start without external forces."""
         joint_state = (source.joint_q, source.joint_qd, source.body_q, source.body_qd)
         force = source.body_f if isinstance(source, State) else self._no_force
         launch_kernel(
@@ -125,7 +125,7 @@ class WorldCopy:
 
 
 def _rows_by_world(model: Model, spec: AttributeSpec) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return where the rows of each world begin, and the rows, of a custom attribute; None if of no world."""
+    """Return the first row of each world and the rows of a custom attribute; None if it has no worlds."""
     if spec.frequency is Entity.ONCE:
         return None
     if spec.frequency is Entity.WORLD:
