@@ -112,6 +112,13 @@ def repair_spec(spec: Any, report: ImportReport) -> None:
         if joint.limited == 1 and joint.range[0] == joint.range[1]:  # mjLIMITED_TRUE
             joint.range = joint.range + np.array([-LOCKED, LOCKED])
             report.add("range of no width", joint.name, "the joint is locked there", ImportSeverity.REPAIR)
+        if joint.limited == 2 and joint.range[0] > joint.range[1]:  # mjLIMITED_AUTO
+            report.add(
+                "range that ends below its begin",
+                joint.name,
+                "the joint moves without limits, as in MuJoCo",
+                ImportSeverity.REPAIR,
+            )
         is_limited = joint.limited != 0  # mjLIMITED_FALSE
         if joint.type == BALL and is_limited and joint.range[0] < 0.0 < joint.range[1]:
             joint.range = np.array([0.0, joint.range[1]])

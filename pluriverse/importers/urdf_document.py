@@ -361,15 +361,6 @@ class _Checker:
                         values[name],
                         "Give a value >= 0.",
                     )
-            lower, upper = values.get("lower", 0.0), values.get("upper", 0.0)
-            if kind in ("revolute", "prismatic", "planar") and lower > upper:
-                self._fail(
-                    limit,
-                    f"lower is {lower} and upper {upper}",
-                    (lower, upper),
-                    "The lower limit must not exceed the upper one (a missing one is 0). If the joint is "
-                    "free, as Bullet reads this, leave both out.",
-                )
         dynamics = joint.find("dynamics")
         for name in ("damping", "friction"):
             if dynamics is not None and dynamics.get(name) is not None:

@@ -175,8 +175,18 @@ def _repair_sizes(link: Any, collision: Any, note: Any) -> None:
 
 
 def _repair_joint(joint: Any, note: Any) -> None:
-    """Leave out effort and speed limits below 0, which in some files mean "none"."""
+    """Leave out effort and speed limits below 0, and limits in reverse order: both mean "none" in files."""
     for limit in joint.findall("limit"):
+        if joint.get("type") in ("revolute", "prismatic", "planar"):
+            lower, upper = (_numbers(limit.get(name, "0")) for name in ("lower", "upper"))
+            if lower is not None and upper is not None and lower[0] > upper[0]:
+                for name in ("lower", "upper"):
+                    limit.attrib.pop(name, None)
+                note(
+                    "lower limit above the upper one",
+                    limit,
+                    f"{lower[0]:g} and {upper[0]:g} are read as no limits, as Bullet and MuJoCo read them",
+                )
         for name in ("effort", "velocity"):
             numbers = _numbers(limit.get(name))
             if numbers is not None and numbers[0] < 0.0:

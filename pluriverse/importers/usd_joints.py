@@ -259,13 +259,21 @@ class UsdJoints:
         dof = DofDescription(direction, -np.inf, np.inf)
         if axis.limit is not None:  # the parser enables only those with both sides; one is a limit too
             lower, upper = float(axis.limit.lower), float(axis.limit.upper)
-            if np.isnan(lower) or np.isnan(upper) or lower > upper:
+            if np.isnan(lower) or np.isnan(upper):
                 raise source.error(
                     path,
                     f"the limits of {axis.token} are {lower} and {upper}",
                     value=(lower, upper),
-                    remedy="Write the lower limit first, or -inf and inf for none.",
+                    remedy="Write numbers, or -inf and inf for none.",
                 )
+            if lower > upper:  # of a generic joint the axis would be locked: see `_axes`
+                self.report.add(
+                    "lower limit above the upper one",
+                    path,
+                    f"{lower:g} and {upper:g} are read as no limits",
+                    ImportSeverity.REPAIR,
+                )
+                lower, upper = -np.inf, np.inf
             dof.lower = -np.inf if lower <= -UNLIMITED else unit * lower
             dof.upper = np.inf if upper >= UNLIMITED else unit * upper
         for name in ("armature", "damping", "friction"):

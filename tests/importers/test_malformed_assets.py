@@ -96,10 +96,6 @@ MALFORMED_URDF = {
         urdf(inside='<origin rpy="0,5 0 0"/>'),
         ("<origin> of joint 'elbow'", "0,5 0 0", "separated by spaces"),
     ),
-    "limits the wrong way round": (
-        urdf(inside='<limit lower="1" upper="-1" effort="1" velocity="1"/>'),
-        ("<limit> of joint 'elbow'", "lower is 1.0 and upper -1.0", "must not exceed"),
-    ),
     "negative damping": (
         urdf(inside='<dynamics damping="-0.1"/>'),
         ("<dynamics> of joint 'elbow'", "damping is -0.1", "Give a value >= 0"),

@@ -120,6 +120,14 @@ REPAIRED = {
         mass,
         SPHERE_MASS,
     ),
+    "range the wrong way round": (
+        mjcf(
+            world='<body name="leg" pos="0 0 1"><joint name="knee" range="40 -40"/><geom size="0.1"/></body>'
+        ),
+        "range that ends below its begin",
+        lambda b: np.isinf(b.joint_limit_lower).all(),
+        True,
+    ),
     "range of a ball joint as if of a hinge": (
         mjcf(
             world='<body name="leg" pos="0 0 1"><joint name="hip" type="ball" limited="true" range="-30 60"/>'

@@ -199,6 +199,22 @@ REPAIRED = {
         lambda b: b.shape_transform[0][:3],
         np.zeros(3),
     ),
+    "limits the wrong way round": (
+        arm(joint='<axis xyz="0 0 1"/><limit lower="1" upper="-1" effort="1" velocity="1"/>').replace(
+            "continuous", "revolute"
+        ),
+        "lower limit above the upper one",
+        lambda b: (b.joint_limit_lower[0], b.joint_limit_upper[0]),
+        (-np.inf, np.inf),
+    ),
+    "a lower limit above 0 and none above it": (
+        arm(joint='<axis xyz="0 0 1"/><limit lower="0.5" effort="1" velocity="1"/>').replace(
+            "continuous", "prismatic"
+        ),
+        "lower limit above the upper one",
+        lambda b: (b.joint_limit_lower[0], b.joint_limit_upper[0]),
+        (-np.inf, np.inf),
+    ),
     "undefined world": (
         arm().replace('<parent link="base"/>', '<parent link="world"/>').replace('<link name="base"/>', ""),
         "undefined link 'world'",

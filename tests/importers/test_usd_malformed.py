@@ -52,9 +52,9 @@ MALFORMED = {
         body("a", 'float3 xformOp:scale = (1, 0, 1)\nuniform token[] xformOpOrder = ["xformOp:scale"]'),
         ("prim '/a'", "flattens", "Correct the xformOps"),
     ),
-    "limits the wrong way round": (
-        hinge("float physics:lowerLimit = 10\nfloat physics:upperLimit = -10"),
-        ("prim '/j'", "limits of angular are 10.0 and -10.0", "lower limit first"),
+    "NaN limit": (
+        hinge("float physics:lowerLimit = nan\nfloat physics:upperLimit = 10"),
+        ("prim '/j'", "limits of angular are nan and 10.0", "-inf and inf for none"),
     ),
     "negative stiffness": (
         hinge("float drive:angular:physics:stiffness = -3", ("PhysicsDriveAPI:angular",)),

@@ -5,7 +5,7 @@ import pytest
 
 from pluriverse import ModelBuilder
 from pluriverse.importers import AssetWarning, UnsupportedAssetError
-from tests.importers.usd_text import body, collider, stage
+from tests.importers.usd_text import body, collider, joint, stage
 
 pxr = pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
 
@@ -39,6 +39,15 @@ REPAIRED = {
         "impossible inertia",
         lambda b: np.diagonal(b.body_inertia[0]),
         (1.5, 1.5, 3.0),
+    ),
+    "limits the wrong way round": (
+        body("a", CUBE)
+        + joint(
+            "RevoluteJoint", "j", "", "/a", "float physics:lowerLimit = 10\nfloat physics:upperLimit = -10"
+        ),
+        "lower limit above the upper one",
+        lambda b: (b.joint_limit_lower[0], b.joint_limit_upper[0]),
+        (-np.inf, np.inf),
     ),
     "sphere of size 0": (
         body("a", CUBE + NOTHING),
