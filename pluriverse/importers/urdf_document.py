@@ -25,7 +25,10 @@ GEOMETRIES = {
     "capsule": ("radius", "length"),
     "sphere": ("radius",),
     "mesh": ("filename",),
+    "plane": ("normal",),
 }
+# Attributes of several numbers that are no sizes.
+_DIRECTIONS = ("normal",)
 
 # Elements that are ignored, with the consequence and its severity.
 IGNORED_ROBOT_ELEMENTS = {
@@ -126,8 +129,12 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
     from lxml import etree  # type: ignore[import-untyped]
 
     parsed = copy.deepcopy(root)
+    # yourdfpy refuses what is no part of URDF; the shapes are read from `root`.
     for capsule in list(parsed.iter("capsule")):
-        capsule.tag = "cylinder"  # yourdfpy refuses what is no part of URDF; the shapes are read from `root`
+        capsule.tag = "cylinder"
+    for plane in list(parsed.iter("plane")):
+        plane.tag = "box"
+        plane.set("size", "1 1 1")
     try:
         robot = yourdfpy.URDF.load(
             io.BytesIO(etree.tostring(parsed)),
@@ -312,6 +319,12 @@ class _Checker:
                         self._fail(
                             shape, f"scale is {scale}", scale, "Give one factor or three, none of them 0."
                         )
+                continue
+            if attribute in _DIRECTIONS:
+                if not math.hypot(*self._numbers(shape, attribute, 3)) > 0.0:
+                    self._fail(
+                        shape, f"its {attribute} has no direction", shape.get(attribute), "Correct it."
+                    )
                 continue
             for number in self._numbers(shape, attribute, 3 if attribute == "size" else 1):
                 if not number > 0.0:

@@ -33,7 +33,7 @@ JOINT_CHILDREN = (
 
 # Shapes that a `<geometry>` can hold, and a value from the environment with one to take without it, as
 # roslaunch writes it.
-SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
+SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh", "plane", "cdf")
 _FROM_ENVIRONMENT = re.compile(r"\$\(optenv\s+[^\s()]+\s*([^()]*)\)")
 
 
@@ -146,12 +146,27 @@ def _repair_inertials(link: Any, note: Any) -> None:
 def _repair_geometry(shape: Any, note: Any) -> None:
     """Leave what is no shape out of a `<geometry>` that holds one shape: an origin, an extension."""
     for geometry in shape.findall("geometry"):
+        for grid in geometry.findall("cdf"):
+            _repair_grid(shape, grid, note)
+        for plane in geometry.findall("plane"):
+            if plane.get("normal") is None:
+                plane.set("normal", "0 0 1")
         children = [child for child in geometry if isinstance(child.tag, str)]
         others = [child for child in children if child.tag not in SHAPES]
         if len(children) - len(others) == 1:
             for other in others:
                 note(f"<{written_tag(other)}> in a <geometry>", other, "it is not read there")
                 geometry.remove(other)
+
+
+def _repair_grid(shape: Any, grid: Any, note: Any) -> None:
+    """Read Bullet's grid of signed distances as the mesh of the same name, for which a grid is made here."""
+    name = (grid.get("filename") or "").rsplit(".", 1)[0] + ".obj"
+    note("<cdf>, a grid of distances", grid, f"the grid is made of the mesh '{name}'")
+    grid.tag = "mesh"
+    grid.set("filename", name)
+    if shape.tag == "collision" and shape.find("sdf") is None:
+        shape.append(shape.makeelement("sdf", {}))
 
 
 def _repair_sizes(link: Any, collision: Any, note: Any) -> None:
@@ -178,7 +193,7 @@ def _repair_joint(joint: Any, note: Any) -> None:
     """Leave out effort and speed limits below 0, and limits in reverse order: both mean "none" in files."""
     for limit in joint.findall("limit"):
         if joint.get("type") in ("revolute", "prismatic", "planar"):
-            lower, upper = (_numbers(limit.get(name, "0")) for name in ("lower", "upper"))
+            lower, upper = _numbers(limit.get("lower", "0")), _numbers(limit.get("upper", "0"))
             if lower is not None and upper is not None and lower[0] > upper[0]:
                 for name in ("lower", "upper"):
                     limit.attrib.pop(name, None)

@@ -11,6 +11,7 @@ from pluriverse.geometry.signed_distance import RESOLUTION_LIMIT
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.frames import make_frame
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import contact_material
 from pluriverse.importers.urdf_custom import UrdfCustom
@@ -105,11 +106,16 @@ class UrdfShapes:
         self, element: Any, link: str, label: str, authored: Any, *, must_exist: bool
     ) -> ShapeDescription | None:
         geometry = element.geometry
-        capsule = authored.find("capsule")
+        capsule, plane = authored.find("capsule"), authored.find("plane")
         shape = ShapeDescription(label, GeoType.NONE, frame_of(element.origin, self.scale))
         if capsule is not None:  # no part of URDF, but in use; its length is that of the cylinder
             radius, length = float(capsule.get("radius")), float(capsule.get("length"))
             shape.type, shape.scale = GeoType.CAPSULE, (self.scale * radius, 0.5 * self.scale * length, 0.0)
+        elif plane is not None:  # of Bullet: without end, through the origin
+            shape.type, shape.scale = GeoType.PLANE, (0.0, 0.0, 0.0)
+            shape.frame = shape.frame @ make_frame(
+                quat=_turn_to([float(x) for x in plane.get("normal").split()])
+            )
         elif geometry.box is not None:
             x, y, z = (0.5 * self.scale * float(size) for size in geometry.box.size)
             shape.type, shape.scale = GeoType.BOX, (x, y, z)
@@ -216,6 +222,15 @@ class UrdfShapes:
                 except (ValueError, ImportError) as error:
                     self.report.add("texture", name, f"it is not drawn: {error}", ImportSeverity.WARNING)
         return self.textures[name]
+
+
+def _turn_to(normal: list[float]) -> np.ndarray:
+    """Return the quaternion (xyzw) that turns z to a direction, about an axis across both."""
+    x, y, z = np.array(normal) / np.linalg.norm(normal)
+    # Half of the way between the two; opposite to z the axis may be any.
+    if z < -1.0 + 1e-12:
+        return np.array([1.0, 0.0, 0.0, 0.0])
+    return np.array([-y, x, 0.0, 1.0 + z])
 
 
 def as_collider(shape: ShapeDescription) -> ShapeDescription:
