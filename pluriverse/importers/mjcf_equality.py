@@ -19,13 +19,12 @@ from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mechanics import find_rigid_groups
 from pluriverse.importers.mjcf_bodies import SLIDE
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import EqType
 
 CONNECT, WELD, JOINT, TENDON = range(4)  # mujoco.mjtEq
-# MuJoCo's default solref of constraints (MuJoCo's XML reference).
-DEFAULT_SOLREF = (0.02, 1.0)
 
 
 def add_equalities(

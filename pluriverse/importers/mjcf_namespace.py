@@ -11,11 +11,10 @@ import numpy as np
 
 from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF, SolrefMode
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
-DEFAULT_SOLREF = (0.02, 1.0)
 BALL = 1  # mujoco.mjtJoint
-RAW, MJCF_DEFAULT = 1, 2  # values of solref_mode and solreflimit_mode
 KEPT = "kept in model.mujoco, which SolverMuJoCo uses"
 
 GEOM_FIELDS = (
@@ -89,7 +88,7 @@ class MujocoNamespace:
         solref = model.jnt_solref[joint]
         authored = not np.allclose(solref, DEFAULT_SOLREF)
         values["solreflimit"] = solref if authored else (0.0, 0.0)
-        values["solreflimit_mode"] = RAW if authored else MJCF_DEFAULT
+        values["solreflimit_mode"] = SolrefMode.RAW if authored else SolrefMode.MJCF_DEFAULT
         values["joint_dof_label"] = name
         if model.jnt_type[joint] == BALL:
             values["dof_passive_stiffness"] = model.jnt_stiffness[joint]
@@ -101,7 +100,7 @@ class MujocoNamespace:
             return {}
         values = {key: getattr(model, f"geom_{field}")[geom] for key, field in GEOM_FIELDS}
         if not np.allclose(model.geom_solref[geom], DEFAULT_SOLREF):
-            values |= {"solref": model.geom_solref[geom], "solref_mode": RAW}
+            values |= {"solref": model.geom_solref[geom], "solref_mode": SolrefMode.RAW}
         return self.selected(**values)
 
     def of_equality(self, model: Any, equality: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pluriverse.importers.description import Placement
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.mujoco.choices import FIXED, SPATIAL
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 
@@ -28,7 +29,6 @@ TRNTYPE = {
     TRN_BODY: 4,
     TRN_SLIDERCRANK: 5,
 }
-FIXED, SPATIAL = range(2)  # values of tendon_type
 JOINT_TARGET, DIRECT, FURTHER = range(3)  # values of ctrl_source
 GENERAL = 2  # value of ctrl_type
 

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-DEFAULT_SOLREF = (0.02, 1.0)
-"""MuJoCo's own: time constant [s], damping ratio."""
-
 
 def gains_of_solref(solref: Sequence[float], still: float = 0.95) -> dict[str, float]:
     """Return the fields of `ShapeConfig` for a `solref`, none if contacts have no stiffness.

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_custom import UsdCustom
 from pluriverse.importers.usd_source import UsdSource, applied_schemas, authored
@@ -39,9 +40,8 @@ HARMLESS = re.compile(
 )
 # Neutral values of attributes.
 NEUTRAL = (0, 0.0, "", None)
-# How the mass of a mesh is computed, and MuJoCo's default curve of impedance.
+# How the mass of a mesh is computed.
 MESH_INERTIA = "mjc:inertia"
-DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 # Prefixes of API schemas that are constraints, actuators or bodies in their own right.
 SCHEMAS = {
     "PhysxTendon": "it exerts nothing",

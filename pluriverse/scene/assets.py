@@ -160,7 +160,7 @@ AnyAsset = Annotated[
 
 def register_mujoco_attributes(builder: Any) -> None:
     """Let a builder keep the MuJoCo-specific attributes of assets."""
-    from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
+    from pluriverse.importers.mujoco.registration import register_custom_attributes
 
     register_custom_attributes(builder)
 

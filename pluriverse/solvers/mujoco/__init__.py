@@ -4,22 +4,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pluriverse.importers.mujoco.choices import SolrefMode
     from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
     from pluriverse.solvers.mujoco.engine import EngineOptions
     from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
-    from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
     from pluriverse.solvers.mujoco.options import MujocoOptions
     from pluriverse.solvers.mujoco.solver import SolverMuJoCo as SolverMuJoCo
 
 __all__ = ["EngineOptions", "MujocoCaveatWarning", "MujocoGroup", "MujocoOptions", "SolrefMode"]
 
 _MODULES = {
-    "EngineOptions": "engine",
-    "MujocoCaveatWarning": "caveats",
-    "MujocoGroup": "mapping.group",
-    "MujocoOptions": "options",
-    "SolrefMode": "mapping.solref",
-    "SolverMuJoCo": "solver",
+    "EngineOptions": "solvers.mujoco.engine",
+    "MujocoCaveatWarning": "solvers.mujoco.caveats",
+    "MujocoGroup": "solvers.mujoco.mapping.group",
+    "MujocoOptions": "solvers.mujoco.options",
+    "SolrefMode": "importers.mujoco.choices",
+    "SolverMuJoCo": "solvers.mujoco.solver",
 }
 
 
@@ -28,6 +28,6 @@ def __getattr__(name: str) -> Any:
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'pluriverse.solvers.mujoco' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"pluriverse.solvers.mujoco.{module}"), name)
+    value = getattr(importlib.import_module(f"pluriverse.{module}"), name)
     globals()[name] = value
     return value

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.files import replace_file
+from pluriverse.importers.mujoco.choices import SolrefMode
 from pluriverse.model import Model, poses
 from pluriverse.solvers.mujoco.mapping.frames import as_wxyz
 from pluriverse.solvers.mujoco.mapping.group import JointKind, MujocoGroup
@@ -14,7 +15,6 @@ from pluriverse.solvers.mujoco.mapping.group_kernels import describe_worlds
 from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
 from pluriverse.solvers.mujoco.mapping.joints import FAR
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
 from pluriverse.solvers.mujoco.mapping.spec import SpecWriter
 from pluriverse.solvers.mujoco.options import MujocoOptions
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.importers.mujoco.choices import FLAGS_OFF, FLAGS_ON
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -48,13 +49,6 @@ SHARED = (
     "sleep_tolerance",
 )
 """Options of `mjOption` that are the same for all worlds of a group."""
-
-# Switches that an asset may set (`<flag>`), as custom attributes `flag_<name>`: on and off by default.
-FLAGS_ON = (
-    *("constraint", "equality", "frictionloss", "limit", "contact", "spring", "damper", "clampctrl"),
-    *("warmstart", "actuation", "refsafe", "sensor", "eulerdamp", "nativeccd", "island", "multiccd"),
-)
-FLAGS_OFF = ("energy", "invdiscrete")
 
 
 @dataclass(frozen=True, kw_only=True)

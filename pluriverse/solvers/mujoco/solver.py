@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pluriverse.importers.mujoco.choices import CtrlSource, CtrlType, TrnType
+from pluriverse.importers.mujoco.registration import register_custom_attributes
 from pluriverse.model import Model
 from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.newton_names import missing
-from pluriverse.solvers.mujoco.attributes.choices import CtrlSource, CtrlType, TrnType
-from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
 from pluriverse.solvers.mujoco.engine import EngineOptions
 from pluriverse.solvers.mujoco.engine_choice import make_engine
 from pluriverse.solvers.mujoco.engine_solver import EngineSolver

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from pluriverse import ModelBuilder, SolverMuJoCo
+from pluriverse.importers.mujoco.choices import SolrefMode
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
-from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from tests.solvers.mujoco.attributes.test_extensions import HAND, MECHANISMS, actuators_by_row
 from tests.solvers.mujoco.mapping.test_conversion import initial_data

@@ -19,10 +19,10 @@ from pluriverse import (
     SolverMuJoCo,
     SolverSAP,
 )
+from pluriverse.importers.mujoco.choices import SolrefMode
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.mapping.joints import KINEMATIC_ARMATURE
-from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
 from pluriverse.solvers.mujoco.options import MujocoOptions
 
 NO_TURN = (0.0, 0.0, 0.0, 1.0)

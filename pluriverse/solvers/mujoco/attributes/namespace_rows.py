@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pluriverse.solvers.mujoco.mapping.model_rows import NAMESPACE, ModelRows
+from pluriverse.importers.mujoco.choices import NAMESPACE
+from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 
 NO_ENTRY = -(2**62)
 """Filler where a world has fewer entries than others."""

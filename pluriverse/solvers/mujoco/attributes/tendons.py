@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.solvers.mujoco.attributes.choices import WrapType
+from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF, FIXED, SolrefMode, WrapType
 from pluriverse.solvers.mujoco.attributes.namespace_rows import (
     NO_ENTRY,
     as_columns,
@@ -14,10 +14,7 @@ from pluriverse.solvers.mujoco.attributes.namespace_rows import (
     values_of,
 )
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLREF, SolrefMode
 
-FIXED, SPATIAL = range(2)
-"""Values of `tendon_type`."""
 AUTO = 2
 # Length [m or rad] that stands for no limit where one is switched off.
 FAR = 1e10

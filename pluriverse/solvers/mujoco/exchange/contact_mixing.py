@@ -9,10 +9,10 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF
 from pluriverse.math.precision import vec3_type
 from pluriverse.solvers.mujoco.mapping.solref import (
     DAMPING_BOUND,
-    DEFAULT_SOLREF,
     DEFAULT_STIFFNESS,
     RIGID_SOLREF,
 )

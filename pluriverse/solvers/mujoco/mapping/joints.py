@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
 from pluriverse.solvers.mujoco.attributes.actuators import driven_dofs
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan, dof_joints, public_dofs
 from pluriverse.types import BodyFlags, JointTargetMode
 

@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.importers.mujoco.choices import NAMESPACE
 from pluriverse.model import Model
 from pluriverse.model.topology import Template
-
-NAMESPACE = "mujoco"
-"""Namespace of the MuJoCo-specific custom attributes."""
 
 
 class ModelRows:

@@ -20,29 +20,13 @@ unit of mass, and critical damping, b = 2 sqrt(k). So if neither is given the so
 function is `exchange.contact_mixing.mixing_functions(real).solref_of_gains`.
 """
 
-import enum
+from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP
 
-DEFAULT_SOLREF = (0.02, 1.0)
-"""MuJoCo's own (timeconst [s], dampratio)."""
 DEFAULT_STIFFNESS = 2500.0
 """Stiffness k of `DEFAULT_SOLREF` per unit of mass [1/s²]."""
 DAMPING_BOUND = 100.0
 """Damping b of `DEFAULT_SOLREF` per unit of mass [1/s]: up to this value it may exceed the critical one."""
 RIGID_SOLREF = (1e-6, 1.0)
 """Stands for an infinite stiffness: faster than any step, so MuJoCo softens it to what the step resolves."""
-DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
-"""MuJoCo's own impedance: at no violation, at full violation, width [m or rad], midpoint, power."""
 STILL_FACTOR = 1.0 - DEFAULT_SOLIMP[1]
 """Ratio of the stiffness k of a solref to its static stiffness per mass, 1 - dmax."""
-
-
-class SolrefMode(enum.IntEnum):
-    """Source of the `solref` of a joint limit or a shape."""
-
-    FORCE_SPACE = 0
-    """Stiffness and damping of the model, in force space; MuJoCo's default where they are not given (NaN)."""
-    RAW = 1
-    """The authored `solref`, unchanged."""
-    MJCF_DEFAULT = 2
-    """MuJoCo's default, unless stiffness or damping of the model are given. Those of a limit are in force
-    space, those of a shape apply to a mass of 1 kg."""

@@ -6,10 +6,9 @@ import pytest
 
 from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
 from pluriverse.importers import AssetWarning
-from pluriverse.solvers.mujoco.attributes.choices import TrnType
+from pluriverse.importers.mujoco.choices import SolrefMode, TrnType
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
-from pluriverse.solvers.mujoco.mapping.solref import SolrefMode
 from pluriverse.solvers.mujoco.options import MujocoOptions
 
 DT = 0.002

@@ -1,7 +1,35 @@
-"""MuJoCo enumerations that custom attributes use: transmission and control source of actuators."""
+"""Constants and enumerations of the namespace `mujoco`, such as the sources of controls of actuators."""
 
 import enum
 from typing import Any
+
+NAMESPACE = "mujoco"
+"""Namespace of the MuJoCo-specific custom attributes."""
+DEFAULT_SOLREF = (0.02, 1.0)
+"""MuJoCo's own (timeconst [s], dampratio)."""
+DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
+"""MuJoCo's own impedance: at no violation, at full violation, width [m or rad], midpoint, power."""
+FIXED, SPATIAL = range(2)
+"""Values of `tendon_type`."""
+
+# Switches that an asset may set (`<flag>`), as custom attributes `flag_<name>`: on and off by default.
+FLAGS_ON = (
+    *("constraint", "equality", "frictionloss", "limit", "contact", "spring", "damper", "clampctrl"),
+    *("warmstart", "actuation", "refsafe", "sensor", "eulerdamp", "nativeccd", "island", "multiccd"),
+)
+FLAGS_OFF = ("energy", "invdiscrete")
+
+
+class SolrefMode(enum.IntEnum):
+    """Source of the `solref` of a joint limit or a shape."""
+
+    FORCE_SPACE = 0
+    """Stiffness and damping of the model, in force space; MuJoCo's default where they are not given (NaN)."""
+    RAW = 1
+    """The authored `solref`, unchanged."""
+    MJCF_DEFAULT = 2
+    """MuJoCo's default, unless stiffness or damping of the model are given. Those of a limit are in force
+    space, those of a shape apply to a mass of 1 kg."""
 
 
 class TrnType(enum.IntEnum):

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers import AssetWarning
-from pluriverse.solvers.mujoco.attributes.choices import WrapType
-from pluriverse.solvers.mujoco.attributes.tendons import FIXED, SPATIAL
-from pluriverse.solvers.mujoco.attributes.usd_prims import LIMITED, articulation_of, authored, targets_of
+from pluriverse.importers.errors import AssetWarning
+from pluriverse.importers.mujoco.choices import FIXED, SPATIAL, WrapType
+from pluriverse.importers.mujoco.usd_prims import LIMITED, articulation_of, authored, targets_of
 from pluriverse.types import GeoType, ShapeFlags
 
 _ROUND = (GeoType.SPHERE, GeoType.CYLINDER)

@@ -13,13 +13,22 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
+from pluriverse.importers.mujoco.choices import (
+    DEFAULT_SOLIMP,
+    DEFAULT_SOLREF,
+    FLAGS_OFF,
+    FLAGS_ON,
+    NAMESPACE,
+    CtrlSource,
+    CtrlType,
+    SolrefMode,
+    TargetKind,
+    TrnType,
+    as_number,
+)
+from pluriverse.importers.mujoco.usd_actuators import actuator_rows, is_actuator
+from pluriverse.importers.mujoco.usd_tendons import is_tendon, tendon_rows
 from pluriverse.model.attributes import AttributeAssignment
-from pluriverse.solvers.mujoco.attributes.choices import CtrlSource, CtrlType, TargetKind, TrnType, as_number
-from pluriverse.solvers.mujoco.attributes.usd_actuators import actuator_rows, is_actuator
-from pluriverse.solvers.mujoco.attributes.usd_tendons import is_tendon, tendon_rows
-from pluriverse.solvers.mujoco.mapping.model_rows import NAMESPACE
-from pluriverse.solvers.mujoco.mapping.solref import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
-from pluriverse.solvers.mujoco.options import FLAGS_OFF, FLAGS_ON
 from pluriverse.types import Entity
 
 VEC5 = wp.types.vector(5, wp.float32)

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from pluriverse import Model, ModelBuilder
+from pluriverse.importers.mujoco.choices import FLAGS_OFF, FLAGS_ON, TrnType, as_number
+from pluriverse.importers.mujoco.registration import register_custom_attributes
 from pluriverse.selection import ArticulationView, WorldView
-from pluriverse.solvers.mujoco.attributes.choices import TrnType, as_number
-from pluriverse.solvers.mujoco.attributes.registration import register_custom_attributes
-from pluriverse.solvers.mujoco.options import BATCHED, FLAGS_OFF, FLAGS_ON, SHARED
+from pluriverse.solvers.mujoco.options import BATCHED, SHARED
 
 Frequency = Model.AttributeFrequency
 
