@@ -358,7 +358,8 @@ def test_engines_of_mujoco_tell_where_their_objects_are():
     with pytest.raises(
         AttributeError, match=r"Call SolverMuJoCo\.register_custom_attributes\(builder\) before"
     ):
-        _ = solver.model.mujoco.condim
+        _ = pv.ModelBuilder().finalize("cpu").mujoco
+    assert solver.model.mujoco.condim.numpy().tolist() == [3]  # of a file
     assert not hasattr(solver.model, "nonsense")
 
 

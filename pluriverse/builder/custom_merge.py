@@ -71,6 +71,7 @@ def declare_custom_attributes(target: BuilderTables, source: BuilderTables, what
     Raises:
         ValueError: If both declare an attribute or a custom frequency in different ways.
     """
+    target.is_for_mujoco |= source.is_for_mujoco
     for frequency in source.custom_frequencies.values():
         add_custom_frequency(target, frequency)
     for key, attribute in source.custom_attributes.items():

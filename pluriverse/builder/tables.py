@@ -181,6 +181,9 @@ class BuilderTables:
         """The declared custom frequencies, by key."""
         self.custom_rows: dict[str, Table] = {}
         """Rows of each custom frequency, with their world."""
+        self.is_for_mujoco: bool = False
+        """Whether importers keep actuators, springs and options as MuJoCo has them, even if other solvers
+        cannot use them; `SolverMuJoCo.register_custom_attributes` sets it."""
         self.default_body_armature: float = 0.0
         """Rotational inertia added to the diagonal of the inertia of every new body [kg·m²]."""
         self.default_joint_cfg = JointDofConfig()

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from pluriverse.importers.path_resolver import PathResolver, as_path
+
 # Files that mark the root folder of a ROS package.
 PACKAGE_MARKERS = ("package.xml", "manifest.xml")
 # Folders of documents within a package, beside the folders of meshes.
@@ -31,11 +33,16 @@ class AssetFiles:
         document: The file of the document; None for text, whose references are relative to the current
             directory.
         package_dirs: Folders that contain packages, or folders by name of the package.
+        path_resolver: Finds the files instead of all that.
     """
 
     def __init__(
-        self, document: Path | None, package_dirs: Mapping[str, str | Path] | Sequence[str | Path] | None
+        self,
+        document: Path | None,
+        package_dirs: Mapping[str, str | Path] | Sequence[str | Path] | None,
+        path_resolver: PathResolver | None = None,
     ):
+        self._resolver = path_resolver
         folder = Path.cwd() if document is None else Path(os.path.abspath(document)).parent
         linked = folder if document is None else document.resolve().parent
         self.is_file = document is not None
@@ -53,7 +60,16 @@ class AssetFiles:
             self.roots = [Path(path) for path in paths]
 
     def find(self, reference: str) -> tuple[Path | None, list[Path]]:
-        """Return the file of a reference, or None, and the places that were searched."""
+        """Return the file of a reference, or None, and the places that were searched.
+
+        Raises:
+            AssetFileError: If a resolver returns no path.
+        """
+        if self._resolver is not None:
+            base = str(self.folders[0]) if self.is_file else None
+            found = self._resolver(base, reference)
+            path = as_path(found, reference, file=base or "URDF text", element=f"file '{reference}'")
+            return (path if path.is_file() else None), [path]
         candidates = self._candidates(reference)
         return next((path for path in candidates if path.is_file()), None), candidates
 
@@ -64,6 +80,8 @@ class AssetFiles:
         document, or in its folder, where upper and lower case are one; only those are returned that have most
         of the folders of the reference.
         """
+        if self._resolver is not None:
+            return []
         _, is_url, path = reference.strip().rpartition("://")
         written = [part for part in re.split(r"[/\\]", path) if part not in ("", ".", "..")]
         reference_parts = [part.lower() for part in written]

@@ -1,5 +1,6 @@
 """The importers as methods of `ModelBuilder`, loaded on first use."""
 
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
 
 
 @with_options(MjcfOptions, tolerated=OTHER_OPTIONS["add_mjcf"])
-def add_mjcf(builder: Any, source: Any, **options: Unpack[MjcfOptions]) -> "ImportReport":
+def add_mjcf(
+    builder: Any,
+    source: Any,
+    *,
+    path_resolver: Callable[[str | None, str], str] | None = None,
+    **options: Unpack[MjcfOptions],
+) -> "ImportReport":
     """Add the bodies, joints, shapes, drives and initial state of a MuJoCo model to `builder`.
 
     See `docs/importers.md` for what becomes of each element.
@@ -22,6 +29,9 @@ def add_mjcf(builder: Any, source: Any, **options: Unpack[MjcfOptions]) -> "Impo
         builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` supply what
             MJCF lacks.
         source: Path of an MJCF file, its XML text, or a `mujoco.MjSpec`, which is not changed.
+        path_resolver: Finds the files that the document refers to: called with the folder of the document
+            (None for text) and the reference with its `meshdir` or `texturedir`, it returns a path. For
+            `<include>` it may return XML text. None goes by MuJoCo's rules.
 
     Returns:
         Report of what was added and what could not be represented.
@@ -33,11 +43,18 @@ def add_mjcf(builder: Any, source: Any, **options: Unpack[MjcfOptions]) -> "Impo
     """
     from pluriverse.importers.mjcf import import_mjcf
 
-    return _add("add_mjcf", MjcfOptions, import_mjcf, builder, source, options)
+    importer = functools.partial(import_mjcf, path_resolver=path_resolver)
+    return _add("add_mjcf", MjcfOptions, importer, builder, source, options)
 
 
 @with_options(UrdfOptions, tolerated=OTHER_OPTIONS["add_urdf"])
-def add_urdf(builder: Any, source: str | Path, **options: Unpack[UrdfOptions]) -> "ImportReport":
+def add_urdf(
+    builder: Any,
+    source: str | Path,
+    *,
+    path_resolver: Callable[[str | None, str], str] | None = None,
+    **options: Unpack[UrdfOptions],
+) -> "ImportReport":
     """Add the links, joints and shapes of a URDF robot to `builder`.
 
     See `docs/importers.md` for what becomes of each element.
@@ -47,6 +64,9 @@ def add_urdf(builder: Any, source: str | Path, **options: Unpack[UrdfOptions]) -
             URDF lacks (material, armature, limit gains). Links without `<inertial>` get their mass from their
             colliders and the density of `default_shape_cfg`.
         source: Path of a URDF file, or its XML text.
+        path_resolver: Finds meshes and textures: called with the folder of the document (None for text) and
+            the reference as written, such as `package://robot/arm.stl`, it returns a path. None searches as
+            `docs/importers.md` says.
 
     Returns:
         Report of what was added and what could not be represented.
@@ -59,7 +79,8 @@ def add_urdf(builder: Any, source: str | Path, **options: Unpack[UrdfOptions]) -
     """
     from pluriverse.importers.urdf import import_urdf
 
-    return _add("add_urdf", UrdfOptions, import_urdf, builder, source, options)
+    importer = functools.partial(import_urdf, path_resolver=path_resolver)
+    return _add("add_urdf", UrdfOptions, importer, builder, source, options)
 
 
 @with_options(UsdOptions, tolerated=OTHER_OPTIONS["add_usd"])

@@ -29,10 +29,13 @@ from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
 from pluriverse.importers.mjcf_unsupported import report_unsupported
 from pluriverse.importers.option_checks import check_factor, check_hull_limit, read_patterns
 from pluriverse.importers.options import MjcfOptions, MjcfSettings
+from pluriverse.importers.path_resolver import PathResolver
 from pluriverse.importers.report import ImportReport
 
 
-def import_mjcf(builder: Any, source: Any, options: MjcfOptions) -> ImportReport:
+def import_mjcf(
+    builder: Any, source: Any, options: MjcfOptions, path_resolver: PathResolver | None = None
+) -> ImportReport:
     """Add a MuJoCo model to `builder`: `add_mjcf` with all its options."""
     for name in ("scale", "armature_scale"):
         check_factor("add_mjcf", options, name, may_be_zero=name == "armature_scale")
@@ -50,6 +53,7 @@ def import_mjcf(builder: Any, source: Any, options: MjcfOptions) -> ImportReport
         edit=lambda spec, log: edit_document(spec, settings, log),
         report=report,
         custom_names=custom.names,
+        path_resolver=path_resolver,
     )
     custom.bind(document)
     check_numbers(document)
@@ -63,7 +67,7 @@ def import_mjcf(builder: Any, source: Any, options: MjcfOptions) -> ImportReport
     if key is not None:
         set_initial_state(robot, document.model, link_of_joint, key, settings)
     controls = controls_of(document.model, key)
-    servos = add_drives(robot, document.model, link_of_joint, controls, settings, report)
+    drives = add_drives(robot, document, link_of_joint, controls, settings, report)
     pose = mount(robot, attachment)
     if not settings["skip_equality_constraints"]:
         add_equalities(robot, document, link_of_joint, link_of_body, settings, report)
@@ -96,17 +100,16 @@ def import_mjcf(builder: Any, source: Any, options: MjcfOptions) -> ImportReport
         mesh_maxhullvert=settings["mesh_maxhullvert"],
         report=report,
     )
-    if custom.namespace.is_registered:
-        rows = RowWriter(builder, document, placement)
-        if settings["scale"] == 1.0:
-            rows.add_pairs()
-            rows.add_tendons()
-        rows.add_actuators(servos, controls, settings)
-        cameras = add_cameras(builder, document, placement, pose, settings["scale"])
-        add_sensors(builder, document, custom.sensors, placement, cameras)
+    rows = RowWriter(builder, document, placement)
+    if settings["scale"] == 1.0:
+        rows.add_pairs()
+        rows.add_tendons()
+    rows.add_actuators(drives, controls, settings)
+    cameras = add_cameras(builder, document, placement, pose, settings["scale"])
+    add_sensors(builder, document, custom.sensors, placement, cameras)
     add_visual_cameras(builder, document, placement, pose, settings["scale"], report)
-    drives = servos if custom.namespace.is_registered else None
-    SensorReader(builder, document, placement, pose, settings["scale"], drives, report).add(custom.sensors)
+    exact = drives if custom.namespace.is_asked else None
+    SensorReader(builder, document, placement, pose, settings["scale"], exact, report).add(custom.sensors)
     report.keyframes = read_keyframes(builder, document.model, placement, pose, settings, report)
     return report
 

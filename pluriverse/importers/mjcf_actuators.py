@@ -1,7 +1,8 @@
 """MJCF actuators as drives (see `actuator_drives`).
 
-With the namespace `mujoco`, only position and velocity servos that are drives exactly, alone on their joint,
-become drives. All others are rows that only SolverMuJoCo uses, with the control `control.mujoco.ctrl`.
+Motors are efforts of their joints, and rows that `control.mujoco.ctrl` commands in SolverMuJoCo, like
+actuators that can be no drive. In a builder for MuJoCo, only position and velocity servos that are drives
+exactly, alone on their joint, become drives.
 """
 
 from collections.abc import Collection
@@ -12,7 +13,8 @@ import numpy as np
 from pluriverse.importers.actuator_drives import ActuatorTerm, set_drive, symmetric_limit
 from pluriverse.importers.description import DofDescription, RobotDescription
 from pluriverse.importers.mjcf_bodies import SLIDE
-from pluriverse.importers.mjcf_rows import actuator_count
+from pluriverse.importers.mjcf_rows import actuator_count, unkept_actuator
+from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import JointTargetMode
@@ -24,7 +26,7 @@ BIAS_NONE, BIAS_AFFINE = 0, 1  # mujoco.mjtBias
 
 def add_drives(
     robot: RobotDescription,
-    model: Any,
+    source: MjcfSource,
     link_of_joint: dict[int, int],
     controls: np.ndarray,
     options: MjcfSettings,
@@ -32,32 +34,39 @@ def add_drives(
 ) -> dict[int, int]:
     """Give the joints of `robot` the drives of the actuators, with targets at the given `controls`.
 
+    The controls of motors become 0 in `controls`, since their efforts are those of the joints from now on.
+
     Returns:
-        The actuators that are drives, and whether their control is a position (0) or a velocity (1); empty
-        without the namespace `mujoco`.
+        The actuators that are drives, and whether their control is a position (0) or a velocity (1).
     """
+    model = source.model
     terms: dict[int, list[ActuatorTerm]] = {}
     servos: dict[int, int] = {}
-    registered = options["custom"].namespace.is_registered
-    if registered:
+    namespace = options["custom"].namespace
+    if namespace.is_asked:
         servos = _find_servos(model, link_of_joint, robot)
         _move_springs(model, link_of_joint, robot)
     for actuator in range(actuator_count(model)):
-        if registered and actuator not in servos:
+        if namespace.is_asked and actuator not in servos:
             continue
         name = model.actuator(actuator).name or f"actuator {actuator}"
         reason = _unsupported(model, actuator, link_of_joint, robot)
         if reason:
+            if not unkept_actuator(source, actuator, options):
+                namespace.keeps(f"actuator: {reason}", name)
             report.add(f"actuator: {reason}", name, "it exerts nothing")
             continue
         joint = int(model.actuator_trnid[actuator, 0])
         dof = robot.links[link_of_joint[joint]].joint.dof
         assert dof is not None
-        terms.setdefault(joint, []).append(
-            _term(
-                model, actuator, name, float(controls[model.actuator_ctrladr[actuator]]), dof, options, report
-            )
+        term = _term(
+            model, actuator, name, float(controls[model.actuator_ctrladr[actuator]]), dof, options, report
         )
+        terms.setdefault(joint, []).append(term)
+        if term.ke > 0.0 or term.kd > 0.0:
+            servos[actuator] = 0 if term.ke > 0.0 else 1
+        else:
+            controls[model.actuator_ctrladr[actuator]] = 0.0
     for joint, parts in terms.items():
         dof = robot.links[link_of_joint[joint]].joint.dof
         assert dof is not None
@@ -68,7 +77,7 @@ def add_drives(
             if dof.mode is not JointTargetMode.NONE:
                 limit = float(max(abs(low), abs(high)))
                 dof.effort_limit = limit if dof.effort_limit is None else min(dof.effort_limit, limit)
-    _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), report, registered=registered)
+    _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), report, for_mujoco=namespace.is_asked)
     return servos
 
 
@@ -132,18 +141,18 @@ def _limit_direct_efforts(
     driven: Collection[int],
     report: ImportReport,
     *,
-    registered: bool,
+    for_mujoco: bool,
 ) -> None:
     """Limit the sum of the efforts on joints without a drive by `actuatorfrcrange`.
 
-    With the namespace, joints without a range are unlimited, since its actuators act there.
+    For MuJoCo, joints without a range are unlimited, since its actuators act there.
     """
     for joint, link in link_of_joint.items():
         dof = robot.links[link].joint.dof
         if dof is None or joint in driven:
             continue
         if not model.jnt_actfrclimited[joint]:
-            if registered:
+            if for_mujoco:
                 dof.effort_limit = np.inf
             continue
         low, high = (float(bound) for bound in model.jnt_actfrcrange[joint])

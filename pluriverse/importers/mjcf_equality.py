@@ -64,7 +64,9 @@ def add_equalities(
         elif kind == TENDON and options["custom"].namespace.keeps("tendon equality", name):
             continue
         else:
-            report.add("equality", name, "the constraint does not act")
+            report.add(
+                "tendon equality" if kind == TENDON else "equality", name, "the constraint does not act"
+            )
             continue
         if np.allclose(model.eq_solref[index], DEFAULT_SOLREF):
             continue

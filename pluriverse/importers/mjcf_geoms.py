@@ -34,7 +34,7 @@ def add_shapes(
     classes = {geom.id: class_names(geom, parents) for geom in source.spec.geoms}
     paired = _paired_geoms(model)
     # Rows of the namespace may name geoms that do not collide otherwise.
-    named = paired | _wrapped_geoms(model) if options["custom"].namespace.is_registered else set()
+    named = paired | _wrapped_geoms(model)
     meshes: dict[int, Mesh] = {}
     appearances = MjcfAppearances(model, report)
     added: dict[int, ShapeDescription] = {}
@@ -78,7 +78,7 @@ def add_shapes(
     for pair in range(model.npair):
         ends = [int(model.pair_geom1[pair]), int(model.pair_geom2[pair])]
         lost = [_geom_name(model, geom) for geom in ends if geom not in added]
-        if lost and options["custom"].namespace.is_registered:
+        if lost and options["custom"].namespace.is_asked:
             name = model.pair(pair).name or f"pair {pair}"
             report.add("contact pair", name, f"it is left out, as its geom '{lost[0]}' is")
         if not lost and all(added[geom].collides for geom in ends):
@@ -233,7 +233,7 @@ def _set_material(
     solref = np.array(model.geom_solref[geom])
     if not np.allclose(solref, DEFAULT_SOLREF):
         shape.cfg |= gains_of_solref(solref.tolist(), float(model.geom_solimp[geom][1]))
-        if not kept("solref", name):
+        if not (options["custom"].namespace.is_asked and kept("solref", name)):
             report.add(
                 "solref",
                 name,

@@ -1,8 +1,9 @@
 """The namespace `mujoco` of an MJCF document: MuJoCo-specific values of bodies, joints, geoms, options.
 
-A builder has these attributes if `SolverMuJoCo.register_custom_attributes` was called before; otherwise they
-are reported. Values come from MuJoCo's compiled model, in which defaults are resolved; those that are
-MuJoCo's own are not written.
+They are kept where the model lacks them. What it has in its own terms, such as the stiffness of contacts,
+is left to it, as are options of the whole model, which other files would share, unless
+`SolverMuJoCo.register_custom_attributes` was called before. Values come from MuJoCo's compiled model, where
+defaults are resolved; those that are MuJoCo's own are not written.
 """
 
 from typing import Any
@@ -12,21 +13,26 @@ import numpy as np
 from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF, SolrefMode
+from pluriverse.importers.mujoco.registration import declare_custom_attributes
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.types import Entity
 
 BALL = 1  # mujoco.mjtJoint
 KEPT = "kept in model.mujoco, which SolverMuJoCo uses"
 
 GEOM_FIELDS = (
     ("condim", "condim"),
-    ("contype", "contype"),
-    ("conaffinity", "conaffinity"),
-    ("geom_group", "group"),
     ("geom_priority", "priority"),
     ("geom_solimp", "solimp"),
     ("geom_solmix", "solmix"),
 )
 """Attributes and the fields of geoms (`geom_*`) that they hold."""
+READ_FIELDS = (
+    ("contype", "contype"),
+    ("conaffinity", "conaffinity"),
+    ("geom_group", "group"),
+)
+"""The same of those that the solver has in other terms, to be read."""
 JOINT_FIELDS = (
     ("limit_margin", "margin"),
     ("solimplimit", "solimp"),
@@ -49,14 +55,20 @@ class MujocoNamespace:
     def __init__(self, builder: Any, report: ImportReport):
         self._builder = builder
         self._report = report
-        self.is_registered = builder.has_custom_attribute("mujoco:condim")
-        """Whether the builder has the attributes."""
+        declare_custom_attributes(builder)
+        self.is_asked = bool(builder.is_for_mujoco)
+        """Whether all is to be as MuJoCo has it, whatever other solvers make of that."""
 
     def keeps(self, feature: str, entity: str) -> bool:
-        """Return whether the namespace keeps a feature that the model lacks, and report it."""
-        if self.is_registered:
+        """Return whether it is enough that the namespace keeps a feature, and report it.
+
+        Otherwise the caller reports what solvers without it make of the feature.
+        """
+        if self.is_asked:
             self._report.add(feature, entity, KEPT, ImportSeverity.NOTE)
-        return self.is_registered
+        else:
+            self._report.further[feature] = KEPT
+        return self.is_asked
 
     def selected(self, **values: Any) -> dict[str, Any]:
         """Return custom attributes by key: the given ones that are declared and differ from the default."""
@@ -72,54 +84,50 @@ class MujocoNamespace:
 
     def of_body(self, source: MjcfSource, body: int) -> dict[str, Any]:
         """Return the custom attributes of a body."""
-        if not self.is_registered:
-            return {}
         policies = {element.id: element for element in source.spec.bodies}
         policy = getattr(policies.get(body), "sleep", 0)
         return self.selected(gravcomp=source.model.body_gravcomp[body], sleep_policy=int(policy))
 
     def of_joint(self, model: Any, joint: int, name: str) -> dict[str, Any]:
         """Return the custom attributes of the degrees of freedom of a joint."""
-        if not self.is_registered:
-            return {}
         dof = int(model.jnt_dofadr[joint])
         values = {key: getattr(model, f"jnt_{field}")[joint] for key, field in JOINT_FIELDS}
         values |= {key: getattr(model, f"dof_{field}")[dof] for key, field in DOF_FIELDS}
         solref = model.jnt_solref[joint]
         authored = not np.allclose(solref, DEFAULT_SOLREF)
-        values["solreflimit"] = solref if authored else (0.0, 0.0)
-        values["solreflimit_mode"] = SolrefMode.RAW if authored else SolrefMode.MJCF_DEFAULT
-        values["joint_dof_label"] = name
+        if authored:  # always, or only until the model gets gains
+            mode = SolrefMode.RAW if self.is_asked else SolrefMode.MJCF_DEFAULT
+            values |= {"solreflimit": solref, "solreflimit_mode": mode}
+        if self.is_asked:
+            values["joint_dof_label"] = name
+            values.setdefault("solreflimit_mode", SolrefMode.MJCF_DEFAULT)
         if model.jnt_type[joint] == BALL:
             values["dof_passive_stiffness"] = model.jnt_stiffness[joint]
         return self.selected(**values)
 
     def of_geom(self, model: Any, geom: int) -> dict[str, Any]:
         """Return the custom attributes of a geom."""
-        if not self.is_registered:
-            return {}
-        values = {key: getattr(model, f"geom_{field}")[geom] for key, field in GEOM_FIELDS}
-        if not np.allclose(model.geom_solref[geom], DEFAULT_SOLREF):
+        fields = (*GEOM_FIELDS, *READ_FIELDS) if self.is_asked else GEOM_FIELDS
+        values = {key: getattr(model, f"geom_{field}")[geom] for key, field in fields}
+        if self.is_asked and not np.allclose(model.geom_solref[geom], DEFAULT_SOLREF):
             values |= {"solref": model.geom_solref[geom], "solref_mode": SolrefMode.RAW}
         return self.selected(**values)
 
     def of_equality(self, model: Any, equality: int) -> dict[str, Any]:
         """Return the custom attributes of an equality constraint."""
-        if not self.is_registered:
-            return {}
         return self.selected(eq_solref=model.eq_solref[equality], eq_solimp=model.eq_solimp[equality])
 
     def set_options(self, source: MjcfSource) -> set[str]:
         """Set the options that the document gives, and return their names in MJCF."""
-        if not self.is_registered:
-            return set()
         option, builder = source.model.opt, self._builder
         given = _given_options(source)
         for name in sorted(given):
             attribute = builder.custom_attributes.get(f"mujoco:{name}")
-            if attribute is not None and not attribute.is_custom_frequency:
+            if attribute is None or attribute.is_custom_frequency:
+                continue
+            if self.is_asked or attribute.frequency is Entity.WORLD:
                 set_value(builder, attribute, getattr(option, name))
-        for name, on in _given_switches(source).items():
+        for name, on in _given_switches(source).items() if self.is_asked else ():
             key = "mujoco:enable_sleeping" if name == "sleep" else f"mujoco:flag_{name}"
             if key in builder.custom_attributes:
                 set_value(builder, builder.custom_attributes[key], on)

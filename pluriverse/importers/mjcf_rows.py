@@ -40,10 +40,12 @@ def report_rows(source: MjcfSource, options: MjcfSettings, report: ImportReport)
     for kind, count, field in kinds:
         for index in range(count):
             name = getattr(model, field)(index).name or f"{kind} {index}"
-            if options["scale"] != 1.0:
+            if options["scale"] != 1.0 and namespace.is_asked:
                 report.add(kind, name, "it is left out, as the option scale does not scale it")
-            else:
+            elif options["scale"] == 1.0:
                 namespace.keeps(kind, name)
+    if not namespace.is_asked:
+        return
     for actuator in range(actuator_count(model)):
         reason = unkept_actuator(source, actuator, options)
         name = model.actuator(actuator).name or f"actuator {actuator}"

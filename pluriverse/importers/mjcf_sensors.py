@@ -342,6 +342,13 @@ class SensorReader:
             raise _UnreadError(f"'{name}' has actuators that are no drives; they stay inside SolverMuJoCo")
         if self._drives is None and float(np.ravel(self._model.jnt_stiffness[joint])[0]) != 0.0:
             raise _UnreadError(f"the spring of '{name}' and its actuator are one drive, whose sum is known")
+        if self._drives is None and not np.any(self._model.actuator_biastype[actuators]):
+            self._report.add(
+                "force sensor of a motor",
+                name,
+                "it measures joint_act; it does not know of control.mujoco.ctrl",
+                ImportSeverity.NOTE,
+            )
 
     def _springs(self) -> list[SensorTerm]:
         """Return the springs of the joints, which store energy."""

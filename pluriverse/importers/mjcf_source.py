@@ -12,6 +12,7 @@ import numpy as np
 from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitError
 from pluriverse.importers.mjcf_repair import BOUND, repair_spec, repair_tree
 from pluriverse.importers.mjcf_tree import MjcfTree
+from pluriverse.importers.path_resolver import PathResolver, resolve_mjcf
 from pluriverse.importers.report import ImportReport
 
 # Remedies for the most frequent errors of MuJoCo's parser and compiler, by characteristic words.
@@ -62,6 +63,7 @@ def read_mjcf(
     edit: Callable[[Any, ImportReport], None],
     report: ImportReport,
     custom_names: Set[str] = frozenset(),
+    path_resolver: PathResolver | None = None,
 ) -> MjcfSource:
     """Return the document `source` after `edit` has been applied to its elements.
 
@@ -70,6 +72,7 @@ def read_mjcf(
         edit: Called on the elements before they are compiled.
         report: Report of the import.
         custom_names: Names of XML attributes that a user declared; MuJoCo need not know them.
+        path_resolver: Finds the files that the document refers to; None for MuJoCo's own rules.
 
     Raises:
         AssetFileError: If there is no such file.
@@ -78,6 +81,11 @@ def read_mjcf(
     import mujoco
 
     if isinstance(source, mujoco.MjSpec):
+        if path_resolver is not None:
+            raise ValueError(
+                "add_mjcf: path_resolver is for files and texts, but the source is an MjSpec, whose parser "
+                "went by its own rules. Pass the file."
+            )
         name = report.source = f"MjSpec '{source.modelname}'"
         try:
             spec = source.copy()
@@ -103,6 +111,9 @@ def read_mjcf(
     main = text if is_text else Path(text).read_text(errors="replace")
     _check_root(main, name)
     folder = None if is_text else Path(text).parent
+    if path_resolver is not None:
+        main = text = resolve_mjcf(main, folder, path_resolver, name)
+        is_text = True
     elements: dict[str, ElementTree.Element] = {}
     tree = _read_tree(main, folder, name)
     try:

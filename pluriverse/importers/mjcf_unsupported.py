@@ -25,9 +25,8 @@ def report_unsupported(
     import mujoco
 
     spec, model = source.spec, source.model
-    kept = options["custom"].namespace.is_registered
-    if kept:
-        report_rows(source, options, report)
+    is_asked = options["custom"].namespace.is_asked
+    report_rows(source, options, report)
     for kind, elements, consequence in (
         ("tendon", spec.tendons, "it exerts nothing"),
         ("contact pair", spec.pairs, "its geoms collide with the materials of their own"),
@@ -35,7 +34,7 @@ def report_unsupported(
         ("plugin", spec.plugins, "it does not run"),
     ):
         for number, element in enumerate(elements):
-            if kept and kind in ("tendon", "contact pair"):
+            if is_asked and kind in ("tendon", "contact pair"):
                 continue
             report.add(kind, element.name or f"{kind} {number}", consequence)
     option = model.opt
@@ -58,10 +57,14 @@ def report_unsupported(
         (mujoco.mjtDisableBit.mjDSBL_SPRING, "spring", "joint springs act"),
         (mujoco.mjtDisableBit.mjDSBL_DAMPER, "damper", "joint damping acts"),
     ):
-        if option.disableflags & flag and not options["custom"].namespace.keeps(f"flag {name}", "option"):
+        if not option.disableflags & flag:
+            continue
+        if not (is_asked and options["custom"].namespace.keeps(f"flag {name}", "option")):
             report.add(f"option flag {name}=disable", "option", consequence)
-    if kept:
+    if is_asked:
         return
+    for name in ("option density, viscosity", "option wind"):
+        options["custom"].namespace.keeps(name, "option")
     if option.density != 0.0 or option.viscosity != 0.0:
         report.add("option density, viscosity", "option", "there is no fluid around the bodies")
     if np.any(option.wind != 0.0):

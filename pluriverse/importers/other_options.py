@@ -27,12 +27,13 @@ _WITHOUT_MEANING: Mapping[str, Mapping[str, tuple[Any, str]]] = {
         "ctrl_direct": (
             False,
             "actuators become drives, which follow the targets of `Control`; those that no drive can express "
-            "take control.mujoco.ctrl, see SolverMuJoCo.register_custom_attributes",
+            "take control.mujoco.ctrl, as all do after SolverMuJoCo.register_custom_attributes",
         ),
         "legacy_margin_gap": (False, _MARGINS),
         "parse_mujoco_options": (
             True,
-            "options of the file are only kept where SolverMuJoCo.register_custom_attributes was called",
+            "options of a world are always kept, those of the whole model only where "
+            "SolverMuJoCo.register_custom_attributes was called",
         ),
     },
     "add_urdf": {

@@ -91,6 +91,9 @@ class ImportReport:
     entries: list[ImportEntry] = dataclasses.field(default_factory=list)
     """Features that are lost or changed, one entry per feature and consequence."""
 
+    further: dict[str, str] = dataclasses.field(default_factory=dict)
+    """What is to be added to the consequence of a feature, whoever reports it."""
+
     path_body_map: dict[str, int] = dataclasses.field(default_factory=dict)
     """Index of each body by its label; a merged link has that of the body it became part of. Also
     `report["path_body_map"]`, and likewise the next two."""
@@ -156,6 +159,8 @@ class ImportReport:
         self, feature: str, entity: str, consequence: str, severity: ImportSeverity = ImportSeverity.LOSS
     ) -> None:
         """Record that `feature` of `entity` has the given `consequence`."""
+        if feature in self.further:
+            consequence = f"{consequence}; {self.further[feature]}"
         for entry in self.entries:
             if entry.feature == feature and entry.consequence == consequence:
                 entry.entities.append(entity)

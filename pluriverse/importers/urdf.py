@@ -15,6 +15,7 @@ from pluriverse.importers.mass_repair import repair_masses
 from pluriverse.importers.mechanics import merge_welded_links
 from pluriverse.importers.option_checks import check_factor, check_hull_limit, check_joint_ordering
 from pluriverse.importers.options import UrdfOptions
+from pluriverse.importers.path_resolver import PathResolver
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.solids import mass_from_shapes
 from pluriverse.importers.urdf_custom import UrdfCustom
@@ -24,7 +25,9 @@ from pluriverse.importers.urdf_links import add_links
 from pluriverse.importers.urdf_shapes import UrdfShapes, as_collider
 
 
-def import_urdf(builder: Any, source: str | Path, options: UrdfOptions) -> ImportReport:
+def import_urdf(
+    builder: Any, source: str | Path, options: UrdfOptions, path_resolver: PathResolver | None = None
+) -> ImportReport:
     """Add a URDF robot to `builder`: `add_urdf` with all its options."""
     check_factor("add_urdf", options, "scale")
     check_joint_ordering("add_urdf", options, "dfs", "bfs", "dfs_by_name")
@@ -56,7 +59,7 @@ def import_urdf(builder: Any, source: str | Path, options: UrdfOptions) -> Impor
     give_drives("add_urdf", robot, options["drive_gains"], options["effort_limit"])
     shapes = UrdfShapes(
         document,
-        AssetFiles(document.path, options["package_dirs"]),
+        AssetFiles(document.path, options["package_dirs"], path_resolver),
         scale=options["scale"],
         mesh_scale=factors,
         custom=custom,

@@ -15,6 +15,7 @@ import numpy as np
 from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.description import Placement, RobotDescription
 from pluriverse.importers.frames import IDENTITY
+from pluriverse.importers.mujoco.choices import NAMESPACE
 from pluriverse.importers.usd_source import UsdSource
 from pluriverse.types import Entity
 
@@ -35,13 +36,23 @@ class UsdCustom:
     def __init__(self, builder: Any, source: UsdSource):
         self._builder = builder
         self._source = source
-        self._attributes = list(builder.custom_attributes.values())
+        # A builder may have the namespace of MuJoCo from an MJCF document, which is no wish to have it.
+        self._attributes = [
+            attribute
+            for attribute in builder.custom_attributes.values()
+            if attribute.namespace != NAMESPACE or builder.is_for_mujoco
+        ]
+        self._frequencies = [
+            frequency
+            for frequency in builder.custom_frequencies.values()
+            if frequency.namespace != NAMESPACE or builder.is_for_mujoco
+        ]
         self.names = {attribute.usd_attribute_name for attribute in self._attributes}
         """Names of the attributes of prims that are read."""
 
     def has_rows(self, prim: Any) -> bool:
         """Return whether a custom frequency has rows from a prim."""
-        filters = [frequency.usd_prim_filter for frequency in self._builder.custom_frequencies.values()]
+        filters = [frequency.usd_prim_filter for frequency in self._frequencies]
         context = {"builder": self._builder, "stage": self._source.stage, "prim": prim}
         return any(chooses is not None and chooses(prim, context) for chooses in filters)
 
@@ -51,7 +62,7 @@ class UsdCustom:
         Raises:
             AssetError: If a value is none of the type of its attribute.
         """
-        if not self._builder.custom_attributes and not self._builder.custom_frequencies:
+        if not self._attributes and not self._frequencies:
             return
         for link in robot.links:
             link.origins[link.label] = IDENTITY
@@ -104,7 +115,7 @@ class UsdCustom:
             "path_shape_map": placement.shapes,
             "path_row_map": {},  # custom frequency, prim: the last of its rows
         }
-        for frequency in builder.custom_frequencies.values():
+        for frequency in self._frequencies:
             if frequency.usd_prim_filter is None:
                 continue
             for path, prim in self._source.prims.items():

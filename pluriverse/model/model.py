@@ -152,7 +152,7 @@ class Model(DerivedArrays):
     if not TYPE_CHECKING:  # whose users shall go on to hear of attributes that do not exist
 
         def __getattr__(self, name: str) -> Any:
-            """Extend the error for a namespace that importers fill on request by its remedy.
+            """Extend the error for a namespace that importers fill by its remedy.
 
             Raises:
                 AttributeError: Always.
@@ -160,8 +160,8 @@ class Model(DerivedArrays):
             remedy = ""
             if name == "mujoco":
                 remedy = (
-                    ": no MuJoCo attributes were imported. Call "
-                    "SolverMuJoCo.register_custom_attributes(builder) before importing."
+                    ": no MJCF file was imported. Call "
+                    "SolverMuJoCo.register_custom_attributes(builder) before anything is added."
                 )
             if remedy:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}{remedy}")

@@ -28,8 +28,9 @@ class SolrefMode(enum.IntEnum):
     RAW = 1
     """The authored `solref`, unchanged."""
     MJCF_DEFAULT = 2
-    """MuJoCo's default, unless stiffness or damping of the model are given. Those of a limit are in force
-    space, those of a shape apply to a mass of 1 kg."""
+    """What the document says, of which a limit keeps an authored `solref`, else MuJoCo's default; unless
+    stiffness or damping of the model are given. Those of a limit are in force space, those of a shape apply
+    to a mass of 1 kg."""
 
 
 class TrnType(enum.IntEnum):

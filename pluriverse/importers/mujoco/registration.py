@@ -283,6 +283,8 @@ TABLES: tuple[tuple[Entity | str, tuple[Entry, ...]], ...] = (
     ("sensor", SENSOR),
 )
 """All attributes by their frequency; texts are custom frequencies of the namespace."""
+DEFAULTS = {entry.name: entry.default for _, entries in TABLES for entry in entries}
+"""Defaults of the attributes, in double precision."""
 
 CHOICES = {
     "integrator",
@@ -303,9 +305,19 @@ _USD_PRIMS = {"tendon": (is_tendon, tendon_rows), "actuator": (is_actuator, actu
 
 
 def register_custom_attributes(builder: Any) -> None:
-    """Declare all attributes of the namespace `mujoco`; call it before anything is added to `builder`.
+    """Let importers keep all that is MuJoCo's own in the namespace `mujoco` of `builder`.
 
-    To call it again changes nothing.
+    Call it before anything is added. To call it again changes nothing.
+
+    Raises:
+        ValueError: If an attribute is declared in another way already.
+    """
+    declare_custom_attributes(builder)
+    builder.is_for_mujoco = True
+
+
+def declare_custom_attributes(builder: Any) -> None:
+    """Declare all attributes of the namespace `mujoco`, which `add_mjcf` does by itself.
 
     Raises:
         ValueError: If one is declared in another way already.

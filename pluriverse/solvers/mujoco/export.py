@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from pluriverse.files import replace_file
-from pluriverse.importers.mujoco.choices import SolrefMode
 from pluriverse.model import Model, poses
 from pluriverse.solvers.mujoco.mapping.frames import as_wxyz
 from pluriverse.solvers.mujoco.mapping.group import JointKind, MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_kernels import describe_worlds
 from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
-from pluriverse.solvers.mujoco.mapping.joints import FAR
+from pluriverse.solvers.mujoco.mapping.joints import FAR, authored_limits
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.spec import SpecWriter
 from pluriverse.solvers.mujoco.options import MujocoOptions
@@ -125,14 +124,12 @@ def initial_ctrl(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
 def _write_authored_solref(rows: ModelRows, plan: GroupPlan, writer: SpecWriter, world: int) -> None:
     """Write the `solreflimit` of joints that have an authored one; MJCF cannot express the others."""
     worlds = np.array([world])
-    mode, solref = (
-        rows.custom("solreflimit_mode", "dof", worlds),
-        rows.custom("solreflimit", "dof", worlds),
-    )
-    for name, joint in zip(writer.names.joint, plan.structure.joints, strict=True):
+    is_raw, solref = authored_limits(rows, plan.structure, worlds)
+    for index, (name, joint) in enumerate(zip(writer.names.joint, plan.structure.joints, strict=True)):
         element = writer.spec.joint(name)
-        if mode is not None and solref is not None and mode[0, joint.dof] == SolrefMode.RAW:
-            element.solref_limit = solref[0, joint.dof]
+        gains = [rows.take(f"joint_limit_{gain}", "dof", worlds)[0, joint.dof] for gain in ("ke", "kd")]
+        if is_raw[0, index] == 1 or (is_raw[0, index] == 2 and np.isnan(gains).all()):
+            element.solref_limit = solref[0, index]
         if element.limited and max(np.abs(element.range)) >= FAR:
             element.range = np.clip(element.range, -FAR, FAR)
 

@@ -181,9 +181,10 @@ class SolverMuJoCo(EngineSolver):
 
     @staticmethod
     def register_custom_attributes(builder: Any) -> None:
-        """Declare the MuJoCo-specific attributes, so that importers keep them; see `registration`.
+        """Let importers keep actuators, springs and options as MuJoCo has them, in the namespace `mujoco`.
 
-        Call it before anything is added to the `ModelBuilder`.
+        Call it before anything is added to the `ModelBuilder`, which is then for this solver. Without it
+        `add_mjcf` keeps there what the model lacks, and actuators are drives that every solver has.
         """
         register_custom_attributes(builder)
 

@@ -4,12 +4,11 @@ import warnings
 
 import numpy as np
 
+from pluriverse.importers.mujoco.choices import CtrlSource, TrnType
 from pluriverse.model import Model
 from pluriverse.model.attributes import find_attribute
+from pluriverse.types import JointTargetMode
 from pluriverse.warnings import PluriverseWarning
-
-CTRL_DIRECT = 1
-"""Value of `ctrl_source` of actuators that are no drive of their joint."""
 
 
 class UnsupportedFeatureWarning(PluriverseWarning):
@@ -20,25 +19,45 @@ def warn_of_unsupported(model: Model) -> None:
     """Warn if a model has tendons, general actuators and the like, which SolverSAP does not simulate."""
     counts = {
         "tendons": model.custom_frequency_counts.get("mujoco:tendon", 0),
-        "general actuators": _count(model, "mujoco:ctrl_source", equal=CTRL_DIRECT),
+        "general actuators": _count_actuators(model),
         "contact pairs with properties of their own": model.custom_frequency_counts.get("mujoco:pair", 0),
         "joint axes with a spring of their own": _count(model, "mujoco:dof_passive_stiffness"),
         "bodies with gravity compensation": _count(model, "mujoco:gravcomp"),
+        "worlds with a fluid": _count(model, "mujoco:density", "mujoco:viscosity"),
     }
     found = [f"{count} {what}" for what, count in counts.items() if count]
     if found:
         warnings.warn(
             f"SolverSAP: the model has {', '.join(found)} in model.mujoco, which act in SolverMuJoCo only. "
-            "Use that solver, or import without register_custom_attributes() for what both can do.",
+            "Use that solver; without register_custom_attributes(), importers make drives of actuators where "
+            "they can.",
             UnsupportedFeatureWarning,
             stacklevel=4,
         )
 
 
-def _count(model: Model, key: str, *, equal: float | None = None) -> int:
-    """Return how many values of an attribute are not zero, or are equal to a number."""
-    array = find_attribute(model, key)
-    if array is None:
+def _count(model: Model, *keys: str) -> int:
+    """Return how many entities have an attribute that is not zero, of those named by `keys`."""
+    arrays = [find_attribute(model, key) for key in keys]
+    found = [array.numpy() != 0.0 for array in arrays if array is not None]
+    return int(np.count_nonzero(np.logical_or.reduce(found))) if found else 0
+
+
+def _count_actuators(model: Model) -> int:
+    """Return how many actuators act through `control.mujoco.ctrl` alone.
+
+    Motors of joints with a drive are not among them: `Control.joint_f` and `joint_act` command these in every
+    solver.
+    """
+    source = find_attribute(model, "mujoco:ctrl_source")
+    if source is None or source.size == 0:
         return 0
-    values = array.numpy()
-    return int(np.count_nonzero(values if equal is None else values == equal))
+    kind, target, dynamics, bias = (
+        model.custom_arrays[f"mujoco:actuator_{name}"].numpy()
+        for name in ("trntype", "trnid", "dyntype", "biastype")
+    )
+    on_joint = np.isin(kind, (TrnType.JOINT, TrnType.JOINT_IN_PARENT))
+    dof = np.where(on_joint, target[:, 0], -1)
+    mode = np.append(model.joint_target_mode.numpy(), JointTargetMode.NONE)[dof]
+    is_effort = (mode != JointTargetMode.NONE) & (dynamics == 0) & (bias == 0)
+    return int(np.count_nonzero((source.numpy() == CtrlSource.CTRL_DIRECT) & ~is_effort))

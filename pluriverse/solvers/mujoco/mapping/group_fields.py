@@ -24,7 +24,6 @@ from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_kernels import GroupKernels, compiled_kernels, update_table
 from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
 from pluriverse.solvers.mujoco.mapping.joints import (
-    authored_limits,
     find_limited,
     joint_attributes,
     kinematic_dofs,
@@ -202,9 +201,6 @@ def _write_limits(
     stages = []
     if all_joints or "dof_invweight0" in changed:
         stages.append("limits")
-        is_raw, authored = authored_limits(rows, plan.structure, plan.worlds)
-        if authored is not None:
-            table.edit("jnt_solref")[is_raw] = authored[is_raw]
     if rows.custom_array("tendon_type") is not None and group.model.ntendon:
         stages.append("tendon_limits")
         solref = authored_limit_solref(rows, plan.worlds)

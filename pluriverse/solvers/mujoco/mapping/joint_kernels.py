@@ -64,7 +64,8 @@ class JointMaps:
     actuator_count: int
     public_count: int  # joints of a world
     # limits, [row joint]
-    limit_is_raw: wp.array[int]  # whether its `solref` stays what the asset says
+    limit_is_raw: wp.array[int]  # 1: its `solref` is `limit_solref`, 2: if it has no gains
+    limit_solref: wp.array[wp.float64]  # [2 row joint] what the asset says
     limit_softness: wp.array[wp.float64]  # 1 - dmax
 
 
@@ -98,8 +99,9 @@ def assign_limited(maps: JointMaps, limited: np.ndarray, force_limited: np.ndarr
 def assign_limits(maps: JointMaps, rows: ModelRows, group: MujocoGroup, device: Any) -> None:
     """Write the modes that set the `solref` of limits (custom attributes), and which joints have limits."""
     assign_limited(maps, group.model.jnt_limited, group.model.jnt_actfrclimited, device)
-    is_raw, _ = authored_limits(rows, group.plan.structure, group.worlds)
+    is_raw, authored = authored_limits(rows, group.plan.structure, group.worlds)
     assign_inplace(maps, "limit_is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, device)
+    assign_inplace(maps, "limit_solref", authored.reshape(-1), wp.float64, device)
     softness = 1.0 - group.value("jnt_solimp")[:, :, 1]
     assign_inplace(maps, "limit_softness", softness.reshape(-1), wp.float64, device)
 
@@ -244,13 +246,14 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         dof_count = maps.dof_public.shape[0]
         for joint in range(count):
             entry = row * count + joint
-            if maps.limit_is_raw[entry] != 0:
-                continue
             flat = topology.world_dof[world] + maps.joint_dof[joint]
             ke = wp.float64(joint_limit_ke[flat])
             kd = wp.float64(joint_limit_kd[flat])
             weight = wp.float64(inverse_weight[row * dof_count + maps.joint_qvel[joint]])
             solref = solref_of_gains(ke, kd, weight * maps.limit_softness[entry])
+            is_raw = maps.limit_is_raw[entry]
+            if is_raw == 1 or (is_raw == 2 and wp.isnan(ke) and wp.isnan(kd)):
+                solref = wp.vec2d(maps.limit_solref[2 * entry], maps.limit_solref[2 * entry + 1])
             write(fields.jnt_solref, 2 * entry, solref[0])
             write(fields.jnt_solref, 2 * entry + 1, solref[1])
 

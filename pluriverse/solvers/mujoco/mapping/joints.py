@@ -89,11 +89,18 @@ def joint_attributes(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -
 
 def authored_limits(
     rows: ModelRows, plan: StructurePlan, worlds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return whether the limit of each joint keeps its authored `solref`, shape [row, njnt], and these."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return when the limit of each joint has its authored `solref`, and these.
+
+    Returns:
+        0 for never, 1 for always, 2 where the model has neither stiffness nor damping of it, shape
+        [row, njnt]; and the `solref`, shape [row, njnt, 2].
+    """
     dofs = first_dofs(plan)
     mode = rows.custom("solreflimit_mode", "dof", worlds)
     authored = rows.custom("solreflimit", "dof", worlds)
     if mode is None or authored is None:
-        return np.zeros((len(worlds), len(dofs)), dtype=bool), None
-    return mode[:, dofs] == SolrefMode.RAW, authored[:, dofs]
+        return np.zeros((len(worlds), len(dofs)), dtype=np.int64), np.zeros((len(worlds), len(dofs), 2))
+    mode, authored = mode[:, dofs], authored[:, dofs]
+    in_file = (mode == SolrefMode.MJCF_DEFAULT) & (authored != 0.0).any(axis=-1)
+    return np.where(mode == SolrefMode.RAW, 1, np.where(in_file, 2, 0)), authored

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.mujoco.choices import NAMESPACE
+from pluriverse.importers.mujoco.registration import DEFAULTS
 from pluriverse.model import Model
 from pluriverse.model.topology import Template
 
@@ -59,7 +60,14 @@ class ModelRows:
             return None
         key = f"{NAMESPACE}:{name}"
         if key not in self._arrays:
-            self._arrays[key] = _on_host(values)
+            found = _on_host(values)
+            default = DEFAULTS.get(name)
+            if default is not None and found.dtype.kind == "f":
+                # In single precision 0.9 is another number. A world keeps its bits whether others have the
+                # attribute or not, so that its defaults are those of a model without it.
+                exact = np.asarray(default, dtype=np.float64)
+                found = np.where(found == exact.astype(np.float32), exact, found)
+            self._arrays[key] = found
         return self._arrays[key]
 
     def indices(self, kind: str, worlds: np.ndarray) -> np.ndarray:
