@@ -202,8 +202,9 @@ class CustomAttribute:
 
     def declaration(self) -> "CustomAttribute":
         """Return a copy without values."""
-        result = copy.copy(self)
-        result.column = CustomColumn(self.dtype, self.column.default)
+        result = object.__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        result.column = self.column.emptied()
         return result
 
     def convert(self, value: Any, what: str = "value") -> np.ndarray:
@@ -217,6 +218,8 @@ class CustomAttribute:
 
     def same_declaration(self, other: "CustomAttribute") -> bool:
         """Return whether another declaration is equal apart from the default."""
+        if self.column.default is other.column.default:
+            return True  # a copy of the same declaration
         return _type_identity(self.dtype) == _type_identity(other.dtype) and (
             self.frequency,
             self.assignment,
@@ -226,6 +229,8 @@ class CustomAttribute:
     def same_default(self, other: "CustomAttribute") -> bool:
         """Return whether another declaration has the same default, bit for bit."""
         mine, theirs = self.column.default, other.column.default
+        if mine is theirs:
+            return True
         if self.dtype is str:
             return bool(mine == theirs)
         return bool(mine.tobytes() == theirs.tobytes())

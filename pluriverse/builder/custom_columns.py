@@ -75,6 +75,14 @@ class CustomColumn:
         result[kept:] = self.default
         return result
 
+    def emptied(self) -> "CustomColumn":
+        """Return a new column of the same type and default, without values."""
+        result = object.__new__(CustomColumn)
+        result.__dict__.update(self.__dict__)
+        # Of no length, so that `grow` allocates memory of its own.
+        result.size, result._rows, result._given = 0, self._rows[:0], self._given[:0]
+        return result
+
     def taken(self, rows: np.ndarray, count: int) -> "CustomColumn":
         """Return a new column of the given rows (indices) of `count`, in their order."""
         result = CustomColumn(self.dtype, self.default)

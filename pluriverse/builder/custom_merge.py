@@ -53,6 +53,8 @@ def append_custom_copies(
         target.custom_rows[key].view("world")[added] = np.repeat(worlds, size)
         begins[key] = added.start + size * np.arange(len(worlds))
     for key, attribute in source.custom_attributes.items():
+        if not attribute.column.size and _stays_default(attribute):
+            continue
         column = target.custom_attributes[key].column
         kind = attribute.frequency_key
         if kind == _ONCE:
@@ -80,6 +82,14 @@ def declare_custom_attributes(target: BuilderTables, source: BuilderTables, what
             target.custom_attributes[key] = attribute.declaration()
         else:
             check_same(known, attribute, what)
+
+
+def _stays_default(attribute: CustomAttribute) -> bool:
+    """Return whether copies of entities without a value have none either."""
+    if attribute.references == _WORLD or attribute.reference_value_transformer is not None:
+        return False
+    refers = attribute.references is not None or attribute.row_references is not None
+    return not (refers and bool((np.asarray(attribute.column.default) >= 0).any()))
 
 
 def _adopt_once(column: CustomColumn, attribute: CustomAttribute) -> None:

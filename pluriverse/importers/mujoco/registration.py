@@ -5,6 +5,7 @@ defaults and kinds agree with those of Newton, so that its scripts work; rows of
 in Newton are equality constraints of the model here.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -322,27 +323,44 @@ def declare_custom_attributes(builder: Any) -> None:
     Raises:
         ValueError: If one is declared in another way already.
     """
+    frequencies, attributes = _declarations()
+    for frequency in frequencies:
+        builder.add_custom_frequency(frequency)
+    for attribute in attributes:
+        known = builder.custom_attributes.get(attribute.key)
+        if known is None:  # checked once, as every import declares them
+            builder.custom_attributes[attribute.key] = attribute.declaration()
+        elif known.frequency != attribute.frequency:
+            builder.add_custom_attribute(attribute)
+
+
+@functools.cache
+def _declarations() -> tuple[list[CustomFrequency], list[CustomAttribute]]:
+    """Return the frequencies and the attributes of the namespace."""
+    frequencies, attributes = [], []
     for name in FREQUENCIES:
-        builder.add_custom_frequency(
+        key = f"{NAMESPACE}:{name}"
+        frequencies.append(
             CustomFrequency(
                 name,
                 namespace=NAMESPACE,
-                label_attribute=f"{NAMESPACE}:{name}_label" if name in LABELLED else None,
-                articulation_owner_attribute=f"{NAMESPACE}:{name}_articulation" if name in OWNED else None,
+                label_attribute=f"{key}_label" if name in LABELLED else None,
+                articulation_owner_attribute=f"{key}_articulation" if name in OWNED else None,
                 usd_prim_filter=_USD_PRIMS[name][0] if name in _USD_PRIMS else None,
                 usd_entry_expander=_USD_PRIMS[name][1] if name in _USD_PRIMS else None,
             )
         )
-        _declare(builder, f"{NAMESPACE}:{name}", Entry(f"{name}_world", int, -1, references="world"))
+        attributes.append(_attribute(key, Entry(f"{name}_world", int, -1, references="world")))
         if name in LABELLED:
-            _declare(builder, f"{NAMESPACE}:{name}", Entry(f"{name}_label", str, "", "name"))
+            attributes.append(_attribute(key, Entry(f"{name}_label", str, "", "name")))
         if name in OWNED:
-            owner = Entry(f"{name}_articulation", int, -1, references="articulation")
-            _declare(builder, f"{NAMESPACE}:{name}", owner)
-    for frequency, entries in TABLES:
-        key = f"{NAMESPACE}:{frequency}" if isinstance(frequency, str) else frequency
-        for entry in entries:
-            _declare(builder, key, entry)
+            attributes.append(
+                _attribute(key, Entry(f"{name}_articulation", int, -1, references="articulation"))
+            )
+    for kind, entries in TABLES:
+        key_or_kind = f"{NAMESPACE}:{kind}" if isinstance(kind, str) else kind
+        attributes += [_attribute(key_or_kind, entry) for entry in entries]
+    return frequencies, attributes
 
 
 def _has(name: str) -> Callable[[Any, dict[str, Any]], int | None]:
@@ -373,31 +391,27 @@ USD: dict[str, tuple[str | None, Callable[[Any, dict[str, Any]], Any] | None]] =
 """USD name and transformer of the attributes that are outside the `mjc:` schema, or in other units."""
 
 
-def _declare(builder: Any, frequency: Entity | str, entry: Entry) -> None:
-    key = f"{NAMESPACE}:{entry.name}"
-    if builder.has_custom_attribute(key) and builder.custom_attributes[key].frequency == frequency:
-        return
+def _attribute(frequency: Entity | str, entry: Entry) -> CustomAttribute:
+    """Return the declaration of an attribute."""
     asset_name = entry.mjc or entry.name
     is_option = frequency in (Entity.WORLD, Entity.ONCE)
     usd = f"mjc:{'flag' if entry.name.startswith('flag_') else 'option'}:{asset_name}" if is_option else None
     names = entry.name in CHOICES
     usd = usd or (None if isinstance(frequency, str) else f"mjc:{asset_name}")
     usd, usd_transformer = USD.get(entry.name, (usd, _by_name(entry.name) if names else None))
-    builder.add_custom_attribute(
-        CustomAttribute(
-            entry.name,
-            entry.dtype,
-            frequency,
-            entry.assignment,
-            NAMESPACE,
-            entry.references,
-            entry.default,
-            mjcf_attribute_name=asset_name,
-            usd_attribute_name=usd,
-            mjcf_value_transformer=_by_name(entry.name) if names else None,
-            usd_value_transformer=usd_transformer,
-            row_references=entry.row_references,
-        )
+    return CustomAttribute(
+        entry.name,
+        entry.dtype,
+        frequency,
+        entry.assignment,
+        NAMESPACE,
+        entry.references,
+        entry.default,
+        mjcf_attribute_name=asset_name,
+        usd_attribute_name=usd,
+        mjcf_value_transformer=_by_name(entry.name) if names else None,
+        usd_value_transformer=usd_transformer,
+        row_references=entry.row_references,
     )
 
 
