@@ -98,7 +98,7 @@ class AppearanceArrays:
         return index
 
     def _put_surfaces(self, surfaces: list[Any], device: Any) -> None:
-        surfaces = self.arrays
+        arrays = self.arrays
         counts = [len(surface.triangles) for surface in surfaces]
         skins = [getattr(surface, "skin", None) for surface in surfaces]
         has_uv = [skin is not None and skin.corner_uv is not None for skin in skins]
@@ -123,16 +123,16 @@ class AppearanceArrays:
                 colors += skin.part_color.tolist()
                 textures += [self._index(texture) for texture in skin.part_texture]
             parts.append(own)
-        surfaces.surface_first = _integers(np.cumsum([0, *counts])[:-1], device)
-        surfaces.surface_has_uv = _integers(has_uv, device)
-        surfaces.surface_part = _integers(first_part, device)
+        arrays.surface_first = _integers(np.cumsum([0, *counts])[:-1], device)
+        arrays.surface_has_uv = _integers(has_uv, device)
+        arrays.surface_part = _integers(first_part, device)
         main = [surface.color or (0.0, 0.0, 0.0) for surface in surfaces]
-        surfaces.surface_color = wp.array(_rows(main, 3), dtype=wp.vec3, device=device)
-        surfaces.corner_normal = wp.array(_joined(normals, 3), dtype=wp.vec3, device=device)
-        surfaces.corner_uv = wp.array(_joined(uv if any(has_uv) else [], 2), dtype=wp.vec2, device=device)
-        surfaces.triangle_part = _integers(np.concatenate(parts) if any(has_parts) else [], device)
-        surfaces.part_color = wp.array(_rows(colors, 4), dtype=wp.vec4, device=device)
-        surfaces.part_texture = _integers(textures, device)
+        arrays.surface_color = wp.array(_rows(main, 3), dtype=wp.vec3, device=device)
+        arrays.corner_normal = wp.array(_joined(normals, 3), dtype=wp.vec3, device=device)
+        arrays.corner_uv = wp.array(_joined(uv if any(has_uv) else [], 2), dtype=wp.vec2, device=device)
+        arrays.triangle_part = _integers(np.concatenate(parts) if any(has_parts) else [], device)
+        arrays.part_color = wp.array(_rows(colors, 4), dtype=wp.vec4, device=device)
+        arrays.part_texture = _integers(textures, device)
 
     def _put_textures(self, device: Any) -> None:
         surfaces = self.arrays
