@@ -23,12 +23,12 @@ from pluriverse.gymapi.store import start_key
 from pluriverse.model import Model, poses
 from pluriverse.model_builder import ModelBuilder
 
-# Envs in one world from which a warning is due: pairs of shapes grow with the square of their number.
+# Number of envs in one world from which on a warning is due: pairs of shapes grow with its square.
 SHARED_ENVS_MANY = 64
 
 
 def make_model(sim: Sim, solver_dt: float) -> Model:
-    """Return the model of everything in a sim, and record the indices of its actors and envs in it.
+    """Return the model of a sim, and record the indices of its actors and envs.
 
     Raises:
         GymError: If there is no actor.
@@ -168,7 +168,7 @@ def add_ground_shape(sim: Sim, builder: ModelBuilder, ground: Ground) -> None:
 
 
 def _number(actors: list[Actor], first: dict[str, int], world: ModelBuilder) -> None:
-    """Note where the components of actors are in the model, and where the next world begins."""
+    """Record the first indices of the components of actors in the model, and of the next world."""
     at = dict(first)
     for actor in actors:
         actor.starts = dict(at)
@@ -185,7 +185,7 @@ def _number(actors: list[Actor], first: dict[str, int], world: ModelBuilder) -> 
 
 
 def _shift_bodies(sim: Sim, builder: ModelBuilder, model: Model) -> None:
-    """Note the indices of bodies behind parts that `finalize` cut from bodies of earlier worlds."""
+    """Record the indices of bodies after the parts that `finalize` cut from bodies of earlier worlds."""
     counts = np.bincount(builder.body_world, minlength=model.world_count)
     shift = model.body_world_start.numpy()[: model.world_count] - (np.cumsum(counts) - counts)
     for actor in sim.actors:
@@ -193,7 +193,7 @@ def _shift_bodies(sim: Sim, builder: ModelBuilder, model: Model) -> None:
 
 
 def _set_drives(sim: Sim, solver_dt: float) -> None:
-    """Give actors with stiff ball joints rows for the time step that the solver will have."""
+    """Set the rows of actors with stiff ball joints for the time step of the solver."""
     for actor in sim.actors:
         properties, asset = actor.dof_properties, actor.asset
         if (properties["stiffness"][asset.dof_ball_axis >= 0] > 0.0).any():
@@ -225,7 +225,7 @@ def _write_rows(sim: Sim, builder: ModelBuilder) -> None:
 
 
 def _place_loops(actor: Actor, builder: ModelBuilder) -> None:
-    """Place loops that hold an asset to its world where the actor is."""
+    """Move loop joints between an asset and the world to the pose of the actor."""
     asset = actor.asset
     own = asset.builder
     loose = np.flatnonzero((own.joint_parent < 0) & (own.joint_articulation < 0))
@@ -245,7 +245,7 @@ def _place_loops(actor: Actor, builder: ModelBuilder) -> None:
 
 
 def _shift_root(actor: Actor) -> None:
-    """Put the root where it is in the world of its env."""
+    """Set the pose of the root in the world of its env."""
     asset = actor.asset
     offset = actor.env.offset.astype(np.float32)
     if asset.is_free:
@@ -256,7 +256,7 @@ def _shift_root(actor: Actor) -> None:
 
 
 def place_grounds(sim: Sim, worlds: list[list[int]], builder: ModelBuilder) -> None:
-    """Put the grounds of each world where they are seen from its first env."""
+    """Set the poses of the grounds of each world relative to its first env."""
     if not sim.grounds:
         return
     count = len(sim.grounds)

@@ -1,7 +1,7 @@
 """Asset: the blueprint of actors, as a builder of one robot or object, with names and default properties.
 
-The root body is attached to the world by a free joint, or by a fixed one (`fix_base_link`, or as the file has
-it). Its joint is not among the joints of the asset.
+A free joint attaches the root body to the world, or a fixed one (`fix_base_link`, or if the file says so).
+This joint is not among the joints of the asset.
 """
 
 import dataclasses
@@ -26,15 +26,15 @@ from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import Entity, EqType
 from pluriverse.types import JointType as ModelJointType
 
-# Bounds from here on [m or rad] count as none: the default of builders is 1e10.
+# Bounds of at least this size [m or rad] count as unlimited: the default of builders is 1e10.
 LIMIT_NONE = 1.0e9
-# What an unlimited bound reads.
+# Value that an unlimited bound reads.
 UNLIMITED = float(np.finfo(np.float32).max)
 
 
 @dataclasses.dataclass(frozen=True)
 class AssetJoint:
-    """A joint as the API names it; several may be one joint of the model."""
+    """A joint of the API; several of them may form one joint of the model."""
 
     name: str
     type: JointType
@@ -119,7 +119,7 @@ class Asset:
         self.row_cache: dict[str, np.ndarray] = {}
         """Columns of the builder as rows of the model, by name."""
         self.overrides: dict[str, np.ndarray] = {}
-        """Rows of actors created from now on, where those created before have others."""
+        """Rows of actors created from now on, where they differ from those of earlier actors."""
         self.read_visuals: Callable[[], ModelBuilder] | None = None
         """Reads the file again, with display geometry; None where the builder has it."""
         self.drawn: Any = None
@@ -127,9 +127,9 @@ class Asset:
         self.prototype: Any = None
         """Model of the asset alone, once it was needed."""
         self.merged_links: dict[str, str] = {}
-        """Links merged by `collapse_fixed_joints`, with the body that each became part of."""
+        """Links merged by `collapse_fixed_joints`, with the body that contains each."""
         self.merged_poses: dict[str, Transform] = {}
-        """Where these links are in that body."""
+        """Poses of these links in that body."""
         roots = np.flatnonzero((builder.joint_parent < 0) & (builder.joint_articulation >= 0))
         if len(roots) != 1:
             names = [self.body_names[body] for body in builder.joint_child[roots]]
@@ -214,7 +214,7 @@ class Asset:
         ]
 
     def override_rows(self, rows: dict[str, np.ndarray]) -> None:
-        """Give other rows to actors that are created from now on; existing ones keep theirs."""
+        """Set the rows of actors created from now on; existing actors keep theirs."""
         for name, values in rows.items():
             column = getattr(self.builder, name)
             if self.actor_count == 0:
@@ -240,7 +240,7 @@ class Asset:
         return f"Asset('{self.name}', {self.body_count} bodies, {self.dof_count} degrees of freedom)"
 
     def _take_filters(self) -> None:
-        """Keep the filtered pairs of the file aside, since a filter other than -1 replaces them."""
+        """Store the filtered pairs of the file separately, since a filter other than -1 replaces them."""
         builder = self.builder
         self.shape_filter = np.asarray(builder.shape_collision_filter_pairs)
         builder.shape_filters = Table(builder.shape_filters.columns)
@@ -343,13 +343,13 @@ class Asset:
             properties[name] = np.minimum(column[at], UNLIMITED)
         builder.joint_act[at] = 0.0
         builder.joint_target_vel[at] = 0.0
-        # A passive spring pulls to where the file has it at rest; targets begin at zero.
+        # A passive spring pulls to its rest position in the file; targets start at zero.
         passive = properties["driveMode"] == DofDriveMode.DOF_MODE_NONE
         builder.joint_target_pos[at] = np.where(passive, builder.joint_target_pos[at], 0.0)
         return properties
 
     def _take_offsets(self) -> np.ndarray:
-        """Return the offsets that the options give to shapes; NaN where that of the sim is to be taken."""
+        """Return the contact offsets of shapes from the options; NaN stands for that of the sim."""
         given = [self.options.contact_offset, self.options.rest_offset]
         return np.tile(
             [np.nan if offset is None else float(offset) for offset in given], (self.shape_count, 1)

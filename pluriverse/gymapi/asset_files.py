@@ -18,8 +18,8 @@ from pluriverse.importers import AssetWarning, ImportReport
 from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
-# Contact stiffness of shapes without compliance [N/m]: far above what a step resolves, so that the bound of
-# the solver (near rigid) decides.
+# Contact stiffness of shapes without compliance [N/m]. It is far above what a step resolves, so that the
+# near-rigid bound of the solver decides.
 CONTACT_STIFFNESS = 1.0e10
 # Time over which overlap is resolved [s].
 CONTACT_DISSIPATION_TIME = 0.01
@@ -30,10 +30,10 @@ LIMIT_DAMPING = 1.0e6
 # Dimensions of contacts from which on MuJoCo resists turning about the normal, and rolling.
 CONDIM_TORSION, CONDIM_ROLLING = 4, 6
 
-# Time [s] after which decompositions tell how far they are.
+# Time [s] after which decompositions report their progress.
 PROGRESS_TIME = 2.0
 
-# Mass [kg] and rotational inertia [kg·m²] of moving bodies without any: far below that of what robots carry.
+# Mass [kg] and rotational inertia [kg·m²] of moving bodies without mass: far below those of parts of robots.
 MASS_FLOOR = 1.0e-3
 INERTIA_FLOOR = 1.0e-6
 
@@ -82,7 +82,7 @@ def load_urdf(root: str, filename: str, options: AssetOptions) -> Asset:
 def _read_visuals(
     read: Callable[[ModelBuilder, bool], ImportReport], options: AssetOptions, known: ImportReport
 ) -> ModelBuilder:
-    """Return the builder of a file that is read again with display geometry, and warn of what is new then."""
+    """Return the builder of a file read again with display geometry; only warn of new findings."""
     builder = asset_builder(options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssetWarning)  # most of it was said before
@@ -96,7 +96,7 @@ def _read_visuals(
 def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
     """Return the asset of an MJCF file.
 
-    `collapse_fixed_joints` leaves bodies without joints as they are: scripts count on their indices.
+    `collapse_fixed_joints` leaves bodies without joints as they are: scripts rely on their indices.
     """
     import mujoco
 
@@ -131,9 +131,9 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
 
     builder = asset_builder(options)
     report = read(builder, False)
-    # Targets are those of the script, whatever range the file gives the controls of its actuators.
+    # The script sets the targets, whatever control range the actuators have in the file.
     builder.joint_target_lower[:], builder.joint_target_upper[:] = -np.inf, np.inf
-    # Contacts of a file turn freely but for its condim; shapes of this API have no dimension of their own.
+    # Contacts of a file rotate freely unless its condim says otherwise; this API has no condim per shape.
     if (model.geom_condim < CONDIM_TORSION).all():
         builder.shape_material_mu_torsional[:] = 0.0
     if (model.geom_condim < CONDIM_ROLLING).all():
@@ -157,7 +157,7 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
 
 
 def _note_merged_links(asset: Asset, report: ImportReport) -> None:
-    """Note where the links are that became part of others."""
+    """Record the poses of links that were merged into others."""
     for label, body in report.merged_links.items():
         asset.merged_links[_last(label)] = _last(body)
         position, quat = report.merged_poses[label][:3], report.merged_poses[label][3:]
@@ -165,13 +165,13 @@ def _note_merged_links(asset: Asset, report: ImportReport) -> None:
 
 
 def _drop_sensors(spec: Any, report: ImportReport) -> None:
-    """Remove sensors, so that one that refers to nothing does no harm."""
+    """Remove sensors, so that a dangling reference does no harm."""
     for sensor in list(spec.sensors):
         spec.delete(sensor)
 
 
 def _locked_roots(model: Any) -> list[str]:
-    """Return the bodies that hang on the world by hinges and slides alone, none of which has any play."""
+    """Return the bodies that only locked hinges and slides join to the world."""
     import mujoco
 
     from pluriverse.importers.mjcf_repair import LOCKED
@@ -189,7 +189,7 @@ def _locked_roots(model: Any) -> list[str]:
 
 
 def _let_float(spec: Any, report: ImportReport, names: list[str]) -> None:
-    """Let bodies float that hang on the world."""
+    """Give bodies free joints in place of their joints to the world."""
     _drop_sensors(spec, report)
     for name in names:
         body = spec.body(name)
@@ -251,7 +251,7 @@ def _finish(
         builder.shape_type = np.where(kinds == GeoType.CYLINDER, int(GeoType.CAPSULE), kinds)
     if options.vhacd_enabled or options.convex_decomposition_from_submeshes:
         _decompose(builder, options)
-    # Contacts and limits are rigid, whatever the file says of their softness.
+    # Contacts and limits are rigid, whatever softness the file gives them.
     builder.shape_material_ke = np.full(builder.shape_count, CONTACT_STIFFNESS)
     builder.shape_material_tau = np.full(builder.shape_count, CONTACT_DISSIPATION_TIME)
     limited = ~(builder.joint_limit_ke <= 0.0)
@@ -294,7 +294,7 @@ def _decompose(builder: ModelBuilder, options: AssetOptions) -> None:
 
 
 def _raise_to_floor(builder: ModelBuilder) -> None:
-    """Give moving bodies without mass, such as those between two slides, a little."""
+    """Give a small mass to moving bodies without mass, such as those between two slides."""
     moving = builder.joint_child[builder.joint_type != JointType.FIXED]
     light = moving[builder.body_mass[moving] == 0.0]
     builder.body_mass[light] = MASS_FLOOR
@@ -347,7 +347,7 @@ _MODES = {
 
 
 def _actuator(model: Any, index: int) -> ActuatorProperties:
-    """Return what a file says about an actuator."""
+    """Return the properties of an actuator in a file."""
     joint = int(model.actuator_trnid[index, 0]) if int(model.actuator_trntype[index]) in (0, 1) else -1
     control = int(model.actuator_ctrladr[index])  # the first, where there are several
     gear = float(model.actuator_gear[model.actuator_outadr[index], 0])
@@ -374,7 +374,7 @@ def _actuator(model: Any, index: int) -> ActuatorProperties:
 
 
 def _add_tendons(asset: Asset, model: Any) -> None:
-    """Note the fixed tendons of a file."""
+    """Record the fixed tendons of a file."""
     for index in range(model.ntendon):
         rows = range(int(model.tendon_adr[index]), int(model.tendon_adr[index] + model.tendon_num[index]))
         if any(int(model.wrap_type[row]) != 1 for row in rows):  # mjWRAP_JOINT

@@ -1,4 +1,4 @@
-"""Body forces: what acts on bodies from outside in the next step.
+"""Body forces: external forces on bodies in the next step.
 
 Reads   applied forces and torques, body_q, body_qd, masses, gravity
 Writes  body_f: applied forces, damping of velocities, and what takes back gravity or precession
@@ -26,7 +26,7 @@ def add_body_force(
     applied_force: wp.array[wp.vec3],  # [body] N, world axes
     applied_torque: wp.array[wp.vec3],  # [body] N m about the centre of mass, world axes
 ):
-    """Add a force on one body, given in one of the spaces, to what was applied."""
+    """Add a force on one body, given in one of the spaces, to the applied force."""
     row = wp.tid()
     body = bodies.body[row]
     pose = body_q[body]
@@ -91,8 +91,8 @@ def sum_body_forces(
         momentum = wp.quat_rotate(rotation, body_inertia[body] * wp.quat_rotate_inv(rotation, omega))
         force = share * applied_force[row] - bodies.linear_damping[row] * mass * wp.spatial_top(velocity)
         torque = share * applied_torque[row] - bodies.angular_damping[row] * momentum
-        # What is faster than it may be is braked to its limit. Other bodies that it hangs on can only make
-        # it heavier than it is by itself, so it never turns back.
+        # A body above its speed limit is braked to the limit. Joined bodies can only add to its inertia, so
+        # the force never reverses its motion.
         speed = wp.length(wp.spatial_top(velocity))
         if speed > bodies.linear_limit[row]:
             force -= (1.0 - bodies.linear_limit[row] / speed) * mass / dt * wp.spatial_top(velocity)

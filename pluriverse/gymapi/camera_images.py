@@ -1,6 +1,6 @@
-"""Camera images: what the cameras of the API measure, in its own terms.
+"""Camera images: the measurements of cameras in the formats of the API.
 
-Reads   depth, shapes and colours that the ray caster found, body_q now and at the picture before
+Reads   depths, shapes and colours of the ray caster, body_q now and at the previous picture
 Writes  images of the cameras, each in memory of its own
 """
 
@@ -35,11 +35,11 @@ def write_pixel(
     height: int,
     shape_body: wp.array[int],  # [shape] -1 for the world
     shape_segmentation: wp.array[int],  # [shape]
-    # what was seen, of no size if it is not wanted
+    # rendered images; empty if not requested
     color: wp.array3d[wp.uint32],  # [camera, row, column]
     depth: wp.array3d[float],  # [camera, row, column] m along the axis of the camera, infinite for nothing
     shape: wp.array3d[int],  # [camera, row, column] -1 for nothing
-    # where things are, and where they were at the picture before
+    # poses now, and at the previous picture
     body_q: wp.array[wp.transform],  # [body] m, xyzw
     last_body_q: wp.array[wp.transform],  # [body] m, xyzw
     position: wp.array[wp.vec3],  # [camera] m

@@ -1,4 +1,4 @@
-"""Camera records: where camera sensors are, and which of them are rendered together."""
+"""Camera records: poses of camera sensors, and which of them are rendered together."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from pluriverse.types import Axis
 
 
 def camera_axes(sim: Sim) -> np.ndarray:
-    """Return the axes of pictures (right, up, backwards as columns) of a camera that is not turned."""
+    """Return the axes of pictures (right, up, backwards as columns) of a camera at the identity pose."""
     if int(sim.params.up_axis) == UpAxis.UP_AXIS_Y:
         return np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
     return np.array([[0.0, 0.0, -1.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 
 def up_direction(sim: Sim) -> tuple[float, float, float]:
-    """Return the axis of a sim that points up."""
+    """Return the up axis of a sim."""
     return up_axis_of(sim).vector
 
 
@@ -30,7 +30,7 @@ def up_axis_of(sim: Sim) -> Axis:
 
 
 def looking_pose(sim: Sim, position: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the pose of a camera [m, xyzw] that looks from a point to another."""
+    """Return the pose of a camera [m, xyzw] that looks from one point at another."""
     from pluriverse.render.camera import look_rotation  # loads the ray caster
 
     rotation = look_rotation(target - position, up_direction(sim)) @ camera_axes(sim).T
@@ -54,7 +54,7 @@ def rotation_of(quaternion: np.ndarray) -> np.ndarray:
 
 
 def env_pose(record: CameraRecord) -> np.ndarray:
-    """Return where a camera is now in its env [m, xyzw], before and after the sim is prepared."""
+    """Return the present pose of a camera in its env [m, xyzw], before and after the sim is prepared."""
     if record.body is None:
         return record.pose.copy()
     actor, body = record.body
@@ -81,7 +81,7 @@ def follow_mode(value: Any, call: str) -> CameraFollowMode:
     """Return how a camera follows a body.
 
     Raises:
-        ValueError: If it is no such mode.
+        ValueError: If it is not such a mode.
     """
     try:
         return CameraFollowMode(int(value))

@@ -34,7 +34,7 @@ class ActorCameras(CameraBatch):
     """Cameras that are rendered together.
 
     Args:
-        shapes: What they see.
+        shapes: The shapes that they see.
         records: The cameras.
     """
 
@@ -46,7 +46,7 @@ class ActorCameras(CameraBatch):
         self.is_outdated = True
         """Whether the requested images differ from those that are rendered."""
         self.is_moved = True
-        """Whether calls changed where cameras are."""
+        """Whether calls moved cameras."""
         self._light_version = -1
         self._has_flow = False
         width, height, samples, _, near, far = batch_key(records[0].properties)
@@ -98,7 +98,7 @@ class ActorCameras(CameraBatch):
         if self._last_body_q is None:
             self._last_body_q = wp.empty_like(state.body_q)
         if first and self._has_flow:
-            # Nothing has moved since a picture that there was not: it is the same as this one.
+            # Without a previous picture nothing has moved: it equals this one.
             self._place(state, self.model.worlds)
             self._keep(state)
         self.update(state)
@@ -107,13 +107,13 @@ class ActorCameras(CameraBatch):
         self.render_count += 1
 
     def _keep(self, state: State) -> None:
-        """Note where things are at this picture."""
+        """Store the poses at this picture."""
         wp.copy(self._last_body_q, state.body_q)
         wp.copy(self._last_position, self._view.camera_position)
         wp.copy(self._last_rotation, self._view.camera_rotation)
 
     def _make_outputs(self) -> None:
-        """Allocate memory for what is rendered, and note where it goes."""
+        """Allocate memory for the images, and store their addresses."""
         device, view = self.sim.device, self._view
         kinds_needed = {kind for record in self.records for kind in record.images}
         address = np.zeros((len(self.records), IMAGE_TYPE_COUNT), dtype=np.uint64)
@@ -149,7 +149,7 @@ class ActorCameras(CameraBatch):
         self.is_outdated = False
 
     def _carry(self) -> None:
-        """Write how cameras are carried, in place."""
+        """Write the mounts of the cameras, in place."""
         count, axes = len(self.records), camera_axes(self.sim)
         turned = quaternion_of(axes)
         body, mode = np.full(count, -1, dtype=np.int32), np.full(count, _FIXED, dtype=np.int32)
@@ -188,7 +188,7 @@ class ActorCameras(CameraBatch):
 
 
 class CameraSet:
-    """All cameras of a prepared sim, and what they see.
+    """All cameras of a prepared sim, and the shapes that they see.
 
     Args:
         sim: The sim.
@@ -200,7 +200,7 @@ class CameraSet:
         self._shapes: dict[SeenGeometry, DrawnShapes] = {}
 
     def shapes(self, geometry: SeenGeometry) -> DrawnShapes:
-        """Return what is seen, made when it is needed."""
+        """Return the visible shapes, made when they are needed."""
         if geometry not in self._shapes:
             shapes = self._shapes[geometry] = DrawnShapes(self.sim, geometry)
             self.sim.shape_watchers.append(shapes)
@@ -230,5 +230,5 @@ class CameraSet:
 
 
 def camera_set(sim: Sim) -> CameraSet:
-    """Return what renders the cameras of a prepared sim, made when it is needed."""
+    """Return the renderer of the cameras of a prepared sim, made when it is needed."""
     return sim.part(CameraSet) or sim.add_part(CameraSet(sim))

@@ -12,11 +12,11 @@ from pluriverse.gymapi.errors import GymError
 from pluriverse.gymapi.scene import Actor, Env, Sim
 
 INVALID_HANDLE = -1
-"""What calls that find nothing return."""
+"""Return value of calls that find nothing."""
 
 
 class Checks:
-    """The part of `Gym` that all others build on."""
+    """The part of `Gym` that all other parts use."""
 
     def _sim(self, sim: Any, call: str) -> Sim:
         if not isinstance(sim, Sim):
@@ -28,7 +28,7 @@ class Checks:
         return sim
 
     def _open_sim(self, sim: Any, call: str) -> Sim:
-        """Return a sim that can still be added to."""
+        """Return a sim that is not prepared yet."""
         found = self._sim(sim, call)
         if found.is_prepared:
             raise GymError(
@@ -134,7 +134,7 @@ class Checks:
         return [self._env(env, call) for env in as_list(envs, "envs", call)]
 
     def _numbers(self, values: Any, count: int, call: str, what: str) -> np.ndarray:
-        """Return an array of numbers, float32, of the length wanted."""
+        """Return an array of `count` numbers, float32."""
         try:
             array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
             array = array.astype(np.float32)

@@ -20,7 +20,7 @@ def collision_codes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the collision group of each shape of a world, and the pairs to be filtered, shape [pair, 2].
 
-    Groups are chosen so that they say as much as they can, since pairs have to be listed one by one.
+    Groups express as much as they can, since pairs have to be listed one by one.
 
     Args:
         actor: Actor of each shape.

@@ -1,4 +1,4 @@
-"""Contact options: what of the solver follows from the materials and parameters of a sim."""
+"""Contact options: solver options that follow from the materials and parameters of a sim."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def contact_options(model: Model, params: Any) -> dict[str, Any]:
 
 
 def let_shapes_turn(builder: ModelBuilder) -> None:
-    """Give contacts of shapes with torsional or rolling friction the dimensions that MuJoCo has for it."""
+    """Set MuJoCo's contact dimension of shapes with torsional or rolling friction."""
     rolling, torsional = builder.shape_material_mu_rolling > 0.0, builder.shape_material_mu_torsional > 0.0
     shapes = np.flatnonzero(rolling | torsional)
     if len(shapes):

@@ -103,7 +103,7 @@ class ContactReadings:
         runtime.read_contacts = self.collect
 
     def _begin(self, dt: float) -> None:
-        """Clear the readings, and say how the substeps count: recorded steps look it up."""
+        """Clear the readings, and set the weight of the substeps, which recorded steps read."""
         self.force.zero_()
         self.torque.zero_()
         collection = int(self._runtime.params.physx.contact_collection)
@@ -188,7 +188,7 @@ def contact_records(sim: Sim, world: int | None) -> np.ndarray:
 
 
 def _in_world(model: Any, body_q: np.ndarray, body: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Return points given in bodies, in the world."""
+    """Return the world positions of points in body frames."""
     from pluriverse.model import poses
 
     result = point.astype(np.float64)

@@ -1,8 +1,8 @@
-"""Drawn shapes: what cameras and pictures see of a sim, with its colours, textures and segmentation ids.
+"""Drawn shapes: the visible shapes of a sim, with their colours, textures and segmentation ids.
 
-Physics needs no display geometry, so assets are loaded without. Once a picture is asked for, the files are
-read again, and the shapes that they show make a model of their own, of the same worlds. They are carried by
-the bodies of the simulated model, so that nothing has to be copied from step to step.
+Physics needs no display geometry, so assets are loaded without it. At the first request of a picture, the
+files are read again, and their visual shapes form a model of their own, with the same worlds. The bodies of
+the simulated model carry them, so that nothing is copied from step to step.
 """
 
 import warnings
@@ -53,7 +53,7 @@ class DrawnAsset:
         builder.mesh_of_content = source.mesh_of_content
         builder.appearance_of_content = source.appearance_of_content
         builder.column("shape_body")[:] = -1
-        # Meshes collide as their hulls; they are shown as they are.
+        # Meshes collide as their hulls, but are shown unchanged.
         kinds = builder.shape_type
         kinds[kinds == int(GeoType.CONVEX_MESH)] = int(GeoType.MESH)
 
@@ -67,7 +67,7 @@ def drawn_asset(asset: Asset) -> DrawnAsset:
 
 
 class _Column:
-    """Rows of an array on the device, written on the host and uploaded when they are needed."""
+    """Rows of an array on the device, written on the host and copied to the device when they are needed."""
 
     def __init__(self, array: Any):
         self.array = array
@@ -80,14 +80,14 @@ class _Column:
         self._is_changed = True
 
     def upload(self) -> None:
-        """Bring what was written to the device; on a CPU it is there."""
+        """Copy written rows to the device; on a CPU they are there already."""
         if self._is_changed and not self.array.device.is_cpu:
             self.array.assign(self.host)
         self._is_changed = False
 
 
 class DrawnShapes:
-    """The shapes of one kind of geometry in all worlds, ready to be seen.
+    """The shapes of one kind of geometry in all worlds, ready for rendering.
 
     Args:
         sim: A prepared sim.
@@ -103,7 +103,7 @@ class DrawnShapes:
         if self._is_visual:
             self.model, self._start, carrier = _visual_model(sim)
             self.caster = RayCaster(self.model, geometry=geometry)
-            # The shapes hang on the world of their model; from now on they are on bodies of the other one.
+            # The shapes are static in their own model; from now on bodies of the simulated model carry them.
             self.model.shape_body.assign(carrier.astype(np.int32))
         else:
             self.model = model
@@ -133,7 +133,7 @@ class DrawnShapes:
         return self._appearance_arrays
 
     def upload(self) -> None:
-        """Bring to the device what calls changed."""
+        """Copy changes by calls to the device."""
         for column in (self._color, self._appearance, self._transform, self._scale, self._segmentation):
             column.upload()
 
@@ -145,7 +145,7 @@ class DrawnShapes:
         return drawn_asset(actor.asset).body if self._is_visual else actor.asset.builder.shape_body
 
     def _dress(self, actor: Actor) -> None:
-        """Give all shapes of an actor what calls said before."""
+        """Apply all earlier calls to the shapes of an actor."""
         count = len(self._bodies(actor))
         start = int(self._start[actor.index])
         self._segmentation.put(slice(start, start + count), actor.segmentation_id)
@@ -171,7 +171,7 @@ class DrawnShapes:
             self._segmentation.put(ends - len(grounds) + number, ground.segmentation_id)
 
     def paint(self, actor: Actor, body: int) -> None:
-        """Write colour and texture of a body: those that calls gave it, else those of its file."""
+        """Write colour and texture of a body: those set by calls, else those of its file."""
         rows, key = self.rows(actor, body), (body, BITS[self.geometry])
         color, texture = actor.colors.get(key), actor.textures.get(key, 0)
         self._color.put(rows, self._first_color[rows] if color is None else list(color))
@@ -198,7 +198,7 @@ class DrawnShapes:
         return self._appearance_of_texture[key]
 
     def rescale(self, actor: Actor) -> None:
-        """Give display geometry the size of its actor; what collides has it already."""
+        """Scale display geometry with its actor; collision geometry is scaled already."""
         if not self._is_visual:
             return
         builder = drawn_asset(actor.asset).builder
@@ -220,7 +220,7 @@ def _six_faces(texture: Texture) -> Texture:
 
 
 def _visual_model(sim: Sim) -> tuple[Model, np.ndarray, np.ndarray]:
-    """Return the model of what is shown, the first shape of each actor in it, and the body of each shape."""
+    """Return the model of the visible shapes, the first shape of each actor, and the body of each shape."""
     simulated: Model = sim.prepared.model
     worlds: list[list[int]] = [[] for _ in range(simulated.world_count)]
     for env in sim.envs:
@@ -257,7 +257,7 @@ def _visual_model(sim: Sim) -> tuple[Model, np.ndarray, np.ndarray]:
 
 
 def _world_builder(sim: Sim, actors: list[Actor]) -> ModelBuilder:
-    """Return the builder of what one world shows."""
+    """Return the builder of the visible shapes of one world."""
     builder = ModelBuilder()
     for actor in actors:
         builder.add_builder(drawn_asset(actor.asset).builder)

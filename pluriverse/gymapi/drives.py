@@ -86,7 +86,7 @@ def check_dof_properties(
     """Return properties as an array of their own.
 
     Raises:
-        TypeError: If it is no structured array with the fields of `DOF_PROPERTIES_DTYPE`.
+        TypeError: If it is not a structured array with the fields of `DOF_PROPERTIES_DTYPE`.
         ValueError: If its length or a value is wrong.
     """
     array = np.asarray(properties)

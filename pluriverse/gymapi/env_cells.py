@@ -1,8 +1,8 @@
 """Env cells: whether envs whose actors might collide can still be separate worlds.
 
 Scripts often give all actors one collision group, and space envs apart on their grid. As long as every body
-stays in the cell of its env, none can touch a body of another env, so each env may be a separate world, which
-costs far less than one world for all. A body that leaves its cell is reported.
+stays in the cell of its env, it cannot touch a body of another env. So each env may be a separate world,
+which costs far less than one world for all envs. A body that leaves its cell is reported.
 
 Reads   body_q
 Writes  the first body that is not in its cell
@@ -22,9 +22,9 @@ from pluriverse.gymapi.frames import body_rows
 from pluriverse.gymapi.scene import Sim
 from pluriverse.launch import launch_kernel
 
-# `simulate` calls between two looks at the result on a GPU, which wait for all of its work.
+# `simulate` calls between two readings of the result on a GPU, each of which waits for all its work.
 GPU_LOOK_PERIOD = 128
-# Length that stands for a cell without bounds, and for a body that no other may meet [m].
+# Length that stands for a cell without bounds, and for a body that collides with no other [m].
 UNBOUNDED = 1.0e9
 
 
@@ -50,7 +50,7 @@ def body_radius(asset: Asset) -> np.ndarray:
 
 
 def cell_rows(sim: Sim) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cell of the env of each body, and how far the body reaches, in the order of the sim.
+    """Return the cell of the env of each body, and the radius of the body, in the order of the sim.
 
     Returns:
         Lower and upper bounds along the horizontal axes, in the frame of the env [m], shape [body, 4], and
@@ -69,7 +69,7 @@ def cell_rows(sim: Sim) -> tuple[np.ndarray, np.ndarray]:
 
 
 def are_apart(sim: Sim) -> bool:
-    """Return whether every body is in the cell of its env, and no cell overlaps another, as things begin."""
+    """Return whether, in the initial state, each body is in the cell of its env and no cells overlap."""
     axes = horizontal_axes(sim)
     pitch = {tuple((env.upper - env.lower)[axes].tolist()) for env in sim.envs}
     if len(pitch) != 1 or min(pitch.pop()) <= 0.0:
@@ -94,7 +94,7 @@ def find_stray(
     # out
     stray: wp.array[int],  # [1] a row whose body is not in its cell, plus one; 0 for none
 ):
-    """Note a body that is not in the cell of its env."""
+    """Record a body that is not in the cell of its env."""
     row = wp.tid()
     position = wp.transform_get_translation(body_q[body[row]]) - offset[row]
     x = position[0]
@@ -123,7 +123,7 @@ class CellGuard:
         self._has_warned = False
 
     def check(self, dt: float) -> None:
-        """Look at where bodies are, after a step."""
+        """Check the positions of bodies, after a step."""
         if self._has_warned:
             return
         runtime, device = self._sim.prepared, self._sim.device

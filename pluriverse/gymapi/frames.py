@@ -1,4 +1,4 @@
-"""Frames: where bodies, joints and axes of an actor are in its env, on the host."""
+"""Frames: poses of bodies, joints and axes of an actor in its env, on the host."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Image files: images of cameras as pictures to look at."""
+"""Image files: images of cameras as pictures."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from pluriverse.gymapi.enums import ImageType
 def as_picture(image: np.ndarray, kind: ImageType) -> np.ndarray:
     """Return an image as red, green and blue, shape [row, column, 3], uint8.
 
-    Depths are as light as things are near, and black where nothing is; labels get colours of their own, with
-    black for 0; a motion is a colour, grey for none.
+    Near depths are light, and black means no hit. Each label has its own colour, with black for 0. Optical
+    flow is shown as colour, with grey for no motion.
     """
     if kind is ImageType.IMAGE_COLOR:
         return np.ascontiguousarray(image.reshape(*image.shape[:2], -1)[:, :, :3])
@@ -43,7 +43,7 @@ def write_image(call: str, filename: str, picture: np.ndarray) -> None:
 
     Raises:
         OSError: If the file cannot be written.
-        ValueError: If the name is that of no format of pictures.
+        ValueError: If the ending of the name is not that of an image format.
     """
     from pluriverse.render.picture import write_picture
 

@@ -11,22 +11,22 @@ from pluriverse.render import PictureStyle
 from pluriverse.render.picture import sky_light
 from pluriverse.types import Axis
 
-# What a surface at random takes of a light, on average over its directions that face it.
+# Share of a light that a surface receives, averaged over all orientations that face the light.
 MEAN_FACING = 0.5
 
 
 def make_light(lights: Lights, *, up_axis: Axis, extent: float, reach: float, shadows: bool = False) -> Any:
     """Return light and surroundings for kernels.
 
-    The shader has one sun: that is the brightest of the lights. The others shine from everywhere, as what
-    they give to surfaces on average.
+    The shader has one sun, the brightest of the lights. The others count as ambient light of the same average
+    brightness.
 
     Args:
         lights: The lights that were set.
         up_axis: Axis that points up.
-        extent: Size of what is looked at [m].
-        reach: How far away it is [m].
-        shadows: Whether things cast shadows.
+        extent: Size of the scene in view [m].
+        reach: Distance of the scene [m].
+        shadows: Whether shapes cast shadows.
     """
     style = PictureStyle(shadows=shadows, ambient_occlusion=shadows)
     result = sky_light(style, extent=extent, distance=reach, up_axis=up_axis)

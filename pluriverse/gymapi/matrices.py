@@ -65,7 +65,7 @@ class _Selection:
         device = sim.device
         self.articulations = integers([actor.starts["articulation"] for actor in actors], device)
         builder = asset.builder
-        # The place of a joint in its articulation is its place in the builder: an asset is one articulation.
+        # An asset is one articulation, so the index of a joint in it is the index in the builder.
         bodies = [body for body in range(builder.body_count) if asset.is_free or body != asset.root_body]
         self.links = integers(asset.joint_of_body[bodies], device)
         self.dofs = integers(asset.dof_index, device)

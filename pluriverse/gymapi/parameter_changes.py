@@ -1,4 +1,4 @@
-"""Parameter changes: what follows from parameters of the sim that change once it is prepared."""
+"""Parameter changes: effects of parameters of the sim that change once it is prepared."""
 
 from pluriverse.gymapi.collision_codes import GROUND_GROUP
 from pluriverse.gymapi.scaling import set_dof_properties
@@ -10,7 +10,7 @@ from pluriverse.types import ModelFlags
 
 
 def follow_params(sim: Sim, old: SimParams) -> None:
-    """Bring up to date what was made with the parameters that the sim had before."""
+    """Update everything made with the previous parameters of the sim."""
     new = sim.params
     if (new.dt, new.substeps) != (old.dt, old.substeps):
         for actor in sim.actors:

@@ -1,4 +1,4 @@
-"""Preparation: make the model of a sim, and what acts before and after its steps, when a call needs it."""
+"""Preparation: make the model of a sim, and its calls around steps, when a call needs them."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from pluriverse.gymapi.tensor_set import TensorSet
 
 
 def prepare(sim: Sim, call: str) -> Runtime:
-    """Return the runtime of a sim, which is prepared if it is not yet.
+    """Return the runtime of a sim; prepare the sim if necessary.
 
     Raises:
         GymError: If an aggregate is still open.
@@ -58,7 +58,7 @@ def update_attractors(sim: Sim) -> None:
     """Let the attractors of a prepared sim act as they are now."""
     sim.attractors_changed = True
     if not sim.has_attractor_forces:
-        # Kernels are compiled with all that are declared by then: not these where there is no attractor.
+        # Imported late: all declared kernels are compiled, and without attractors these are not needed.
         from pluriverse.gymapi.attractor_forces import AttractorForces
 
         AttractorForces(sim)
@@ -68,7 +68,7 @@ def update_tendons(sim: Sim) -> None:
     """Let the tendons of a prepared sim act as they are now."""
     sim.tendons_changed = True
     if not sim.has_tendon_forces:
-        # Likewise: not these where there are no tendons.
+        # Imported late for the same reason.
         from pluriverse.gymapi.tendon_forces import TendonForces
 
         TendonForces(sim)

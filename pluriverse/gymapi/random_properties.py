@@ -1,4 +1,4 @@
-"""Random properties: what scripts draw masses, materials, gains and parameters of the sim from.
+"""Random properties: how scripts draw masses, materials, gains and parameters of the sim.
 
 An attribute is drawn by a dictionary:
 
@@ -56,7 +56,7 @@ def generate_random_samples(
     curr_gym_step_count: int,
     extern_sample: Any = None,
 ) -> Any:
-    """Return what an attribute is changed by: added to it or multiplied with, as its operation says.
+    """Return random changes of an attribute: summands or factors, depending on its operation.
 
     Args:
         attr_randomization_params: How it is drawn; see this module.
@@ -88,7 +88,7 @@ def generate_random_samples(
 
 
 def get_bucketed_val(new_prop_val: Any, attr_randomization_params: Mapping[str, Any]) -> Any:
-    """Return the values that a property may take next below values; the lowest for those below all."""
+    """Return the next lower value of a bucketed property, or its lowest value."""
     first, second = (float(bound) for bound in attr_randomization_params["range"])
     low, high = first, second
     if attr_randomization_params["distribution"] == "gaussian":

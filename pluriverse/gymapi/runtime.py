@@ -1,4 +1,4 @@
-"""Runtime: a prepared sim. Its model, the loop, and what happens before and after each step."""
+"""Runtime: a prepared sim. Its model, the loop, and the calls before and after each step."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,9 +32,9 @@ from pluriverse.types import ModelFlags
 SOLVERS = ("sap", "mujoco")
 """Values of `SimParams.solver`."""
 SAP_OPTIONS = {
-    # Shapes are as stiff as their time step resolves. With 0.1 a load of ten thousand times the mass of what
-    # carries it sinks in by a centimetre, not by the size of a box as with 1; a walking robot takes some 10 %
-    # more Newton iterations for it.
+    # Shapes are as stiff as their time step resolves. With 0.1 a load of ten thousand times the mass of its
+    # support sinks in by a centimetre; with 1 it sinks in by the size of a box. A walking robot takes some 10
+    # % more Newton iterations with 0.1.
     "contact_beta": 0.1,
     "friction_combination": "arithmetic_mean",
     "enforce_velocity_limit": True,
@@ -43,7 +43,7 @@ SAP_OPTIONS = {
 MUJOCO_OPTIONS = {"enforce_velocity_limit": True}
 """The same of SolverMuJoCo."""
 SHARED_TREE_COUNT = 64
-"""Robots and objects of a world from which on none of its contacts is left out (`cull_contacts`)."""
+"""Number of robots and objects in a world from which on no contact is omitted (`cull_contacts`)."""
 
 
 def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
@@ -95,24 +95,24 @@ class Runtime:
         self._always = wp.ones(1, dtype=wp.bool, device=self.device)
         self.simulation = self._make_simulation()
         self.changed = ModelFlags(0)
-        """What was written to in the model since the last step."""
+        """Flags of the arrays of the model written to since the last step."""
         self.moved: wp.array[bool] = wp.ones(self.model.articulation_count, dtype=wp.bool, device=self.device)
-        """Articulations whose bodies are not yet where their joints say."""
+        """Articulations whose body poses do not yet follow their joint coordinates."""
         self.any_moved = True
-        # Without envs that are apart there is one world, which articulations then call -1.
+        # Without separate envs there is one world, whose index in articulations is -1.
         self._articulation_world = np.maximum(self.model.articulation_world.numpy(), 0)
         self._world_list: wp.array[int] = wp.empty(self.model.world_count, dtype=wp.int32, device=self.device)
         self.actors, self.dofs, self.bodies = actors, dofs, bodies
         self.body_row = integers(find_body_rows(self.model, self.bodies), self.device)
-        """Place in the sim of each body of the model; -2 - place for a part that was cut from a body."""
+        """Index in the sim of each body of the model; -2 - index for a part that was cut from a body."""
         self.split_parts = find_split_parts(self.model, self.bodies)
-        """Parts of each body of the model that some were cut from."""
+        """Parts that were cut from bodies of the model, by body."""
         self.no_indices: wp.array[int] = wp.empty(0, dtype=wp.int32, device=self.device)
         self.no_vectors: wp.array[wp.vec3] = wp.empty(0, dtype=wp.vec3, device=self.device)
         self.applied_force = wp.zeros(bodies.body.size, dtype=wp.vec3, device=self.device)
         self.applied_torque = wp.zeros(bodies.body.size, dtype=wp.vec3, device=self.device)
         self.warned_of_copies = False
-        """Whether a host call on a GPU was warned of."""
+        """Whether the warning about host calls on a GPU was given."""
         self.has_applied = False
         self.has_effort = False
         self.has_body_force = False
@@ -171,7 +171,7 @@ class Runtime:
             self.read_contacts(self.simulation.contacts, state, worlds)
 
     def set_params(self, params: SimParams) -> None:
-        """Take over changed parameters: gravity at once, time step and substeps with a new loop."""
+        """Apply changed parameters: gravity at once, time step and substeps with a new loop."""
         old = self.params
         for name in ("use_gpu_pipeline", "solver", "solver_options", "max_contacts", "isolate_envs"):
             if getattr(params, name) != getattr(old, name):
@@ -188,7 +188,7 @@ class Runtime:
             self._rebuild_simulation()
 
     def _rebuild_simulation(self) -> None:
-        """Go on with a new loop and solver, from the same state."""
+        """Continue with a new loop and solver from the same state."""
         snapshot = self.simulation.save()
         self.simulation.close()
         self.substeps = max(int(self.params.substeps), 1)
@@ -204,7 +204,7 @@ class Runtime:
         self.simulation.add_stage(springs)
 
     def mark_kinematics(self, articulation: int, world: int) -> None:
-        """Note that the bodies of an articulation are not where its joints say, and unfreeze its world."""
+        """Mark the body poses of an articulation as outdated, and unfreeze its world."""
         self.any_moved = True
         frozen = self.simulation.solver.world_frozen
         if self.device.is_cpu:
@@ -215,7 +215,7 @@ class Runtime:
             frozen[world : world + 1].fill_(0)
 
     def place_bodies(self) -> None:
-        """Put bodies where their joints say, for the articulations that were moved."""
+        """Recompute the body poses of the moved articulations from their joint coordinates."""
         if not self.any_moved:
             return
         place_articulations(self.model, self._moved_worlds(), self.simulation.state, self.moved)
@@ -223,9 +223,9 @@ class Runtime:
         self.any_moved = False
 
     def _moved_worlds(self) -> wp.array:
-        """Return a list with the worlds of articulations that were moved, and -1 in the other places.
+        """Return a list with the worlds of moved articulations, and -1 in all other entries.
 
-        On a GPU it has all worlds, for to ask would wait for the device.
+        On a GPU it has all worlds, since reading the marks would wait for the device.
         """
         if not self.device.is_cpu:
             return self.model.structure.worlds
@@ -236,7 +236,7 @@ class Runtime:
         return self._world_list
 
     def apply_changes(self) -> None:
-        """Bring up to date what follows from properties that were set."""
+        """Update everything derived from properties that were set."""
         if self.changed:
             flags, self.changed = self.changed, ModelFlags(0)
             if flags & ModelFlags.SHAPE_PROPERTIES and not self.has_friction_moments:
@@ -270,7 +270,7 @@ class Runtime:
 
     @property
     def _needs_substeps(self) -> bool:
-        """Whether something has to be done between the substeps that no recorded step does."""
+        """Whether substeps need calls between them that a recorded step cannot make."""
         return bool(self.ball_rows.size or self._springs or self.before_substep or self.after_substep)
 
     def _step_by_substeps(self, dt: float) -> None:
@@ -345,7 +345,7 @@ class Runtime:
         )
 
     def _find_passive_force(self) -> bool:
-        """Return whether a body is damped, limited in speed, or left alone by gravity or precession."""
+        """Return whether a body has damping, a speed limit, or no gravity or gyroscopic force."""
         bodies = self.bodies
         return bool(
             bodies.flags.numpy().any()
@@ -359,7 +359,7 @@ class Runtime:
         self.has_passive_force = self.has_passive_force or bool(np.any(flags))
 
     def set_drive_modes(self, start: int, modes: np.ndarray, stiffness: np.ndarray) -> None:
-        """Write drive modes and stiffnesses, from a row on; drop efforts on what no longer takes any."""
+        """Write drive modes and stiffnesses, from a row on; clear efforts where drives no longer take any."""
         rows = slice(start, start + len(modes))
         if len(stiffness) and self.device.is_cpu:
             self.dofs.stiffness.numpy()[rows] = stiffness

@@ -57,7 +57,7 @@ def _scale_couplings(actor: Actor, factor: float) -> None:
     coupled = np.flatnonzero(builder.equality_constraint_type == EqType.JOINT)
     if not len(coupled):
         return
-    # The last entry stands for no joint. Of a joint that slides and turns the axis tells which is meant.
+    # The last entry stands for no joint. For a joint with linear and angular axes, the axis decides.
     linear = np.append(builder.joint_dof_dim[:, 0], 0)
     axes = [builder.equality_constraint_joint1_axis, builder.equality_constraint_joint2_axis]
     follows, leads = (
@@ -97,7 +97,7 @@ def _scale_dofs(actor: Actor, factor: float, gains: bool) -> None:
     if gains:
         for name in GAINS:
             properties[name] = _product(properties[name], np.where(slides, factor**3, factor**5))
-        # A force along a slide also makes up for the longer way.
+        # A force along a slide also scales with the longer distance.
         properties["effort"] = _product(properties["effort"], np.where(slides, factor, 1.0))
         properties["friction"] = _product(properties["friction"], np.where(slides, factor, 1.0))
     set_dof_properties(actor, properties)

@@ -1,4 +1,4 @@
-"""Scene: what scripts assemble, as objects of the host: sim, envs, actors, grounds.
+"""Scene: the objects on the host that scripts assemble: sim, envs, actors, grounds.
 
 Until the sim is prepared, an actor keeps what differs from its asset in rows of its own, named like the
 arrays of the model; afterwards the arrays of model, state and control have everything.
@@ -32,7 +32,7 @@ _LAYOUTS: dict[ImageType, tuple[Any, tuple[int, ...]]] = {
 
 
 class ShapeWatcher(Protocol):
-    """What shows the shapes of a sim, and is told when they change."""
+    """Interface of a display of the shapes of a sim, notified when they change."""
 
     def paint(self, actor: "Actor", body: int) -> None:
         """Show a body with the colours and textures that it has now."""
@@ -45,14 +45,14 @@ class ShapeWatcher(Protocol):
 
 
 class RenderedBatch(Protocol):
-    """What renders cameras."""
+    """Interface of a renderer of cameras."""
 
     is_outdated: bool
     """Whether the requested images differ from those that are rendered."""
     is_moved: bool
-    """Whether calls changed where cameras are."""
+    """Whether calls moved cameras."""
     render_count: int
-    """How often it was rendered."""
+    """Number of renderings."""
 
     def render(self) -> None:
         """Render all requested images."""
@@ -137,7 +137,7 @@ class Actor:
         self.sensor_start = sim.sensor_count
         self.scale = 1.0
         self.dof_properties = asset.dof_properties
-        """Properties of the degrees of freedom, shared with the asset until they are set."""
+        """Properties of the degrees of freedom; those of the asset until they are set."""
         self.body_flags: np.ndarray | None = None
         """`RigidBodyFlags` where they differ from the asset's."""
         self.shape_filter: np.ndarray | None = None
@@ -151,7 +151,7 @@ class Actor:
         self.tendon_offsets: list[float] | None = None
         self.dof_force_sensors = False
         self.tendons: list[FixedTendon] | None = None
-        """Tendons of its own once one is changed or read."""
+        """Tendons of the actor, copied from the asset when one is changed or read."""
         self.colors: dict[tuple[int, int], Vec3] = {}
         """Colours that calls gave bodies, by body and bit of `MeshType`."""
         self.textures: dict[tuple[int, int], int] = {}
@@ -291,14 +291,14 @@ class CameraRecord:
     body: tuple[Actor, int] | None = None
     """Actor and body that carry it, or None."""
     follows_rotation: bool = True
-    """Whether it turns with that body."""
+    """Whether it rotates with that body."""
     pose: np.ndarray = dataclasses.field(default_factory=lambda: np.array([0.0] * 6 + [1.0]))
     """Pose in the env, or relative to the body [m, xyzw]: it looks along x."""
     is_destroyed: bool = False
     batch: RenderedBatch | None = None
-    """What renders it, once there is something."""
+    """Its renderer, once there is one."""
     images: dict[ImageType, Any] = dataclasses.field(default_factory=dict)
-    """Memory of each kind of image that was asked for."""
+    """Memory of each requested kind of image."""
 
     def image(self, kind: ImageType, device: Any) -> Any:
         """Return the memory of an image, which is rendered from now on."""
@@ -334,7 +334,7 @@ class Sim:
         self.freed_textures: set[int] = set()
         """Handles that must not be used any more."""
         self.lights = Lights()
-        """What shines on pictures."""
+        """Lights of pictures."""
         self.body_count = 0
         self.joint_count = 0
         self.dof_count = 0
@@ -355,7 +355,7 @@ class Sim:
         self.has_tendon_forces = False
         """Whether tendons act in its steps."""
         self.tendons_changed = False
-        """Whether properties of tendons changed since the forces took them over."""
+        """Whether properties of tendons changed since they were last copied to the forces."""
         self.has_attractor_forces = False
         """Whether attractors act in its steps."""
         self.attractors_changed = False
@@ -365,7 +365,7 @@ class Sim:
         self.viewers: list[SimViewer] = []
         """Viewers that were created for it."""
         self.shape_watchers: list[ShapeWatcher] = []
-        """What shows its shapes."""
+        """Displays of its shapes."""
         self._parts: dict[Any, Any] = {}
 
     @property
@@ -397,11 +397,11 @@ class Sim:
         asset.actor_count += 1
 
     def part(self, kind: Callable[..., Part]) -> Part | None:
-        """Return the part of the sim of a class, None if it was not needed so far."""
+        """Return the part of the sim of a class, None if it does not exist yet."""
         return self._parts.get(kind)
 
     def add_part(self, part: Part) -> Part:
-        """Keep what was made of the sim, for `part`, and return it."""
+        """Store an object made for the sim, for `part`, and return it."""
         self._parts[type(part)] = part
         return part
 
@@ -432,7 +432,7 @@ def unit_poses(rows: np.ndarray) -> np.ndarray:
 
 
 def fixed_root_frame(asset: Asset, pose: np.ndarray) -> np.ndarray:
-    """Return the parent frame of the root joint that puts the root body, at position zero, at a pose."""
+    """Return the parent frame of the root joint for which position zero gives the root body a pose."""
     from pluriverse.model import poses
 
     child = asset.builder.joint_X_c[asset.root_joint]

@@ -15,8 +15,8 @@ from pluriverse.gymapi.values import DofState, RigidBodyState
 from pluriverse.model import poses
 from pluriverse.types import JointType
 
-# How far a body may be from where its joints allow [m, and error of the rotation], beyond which a state is
-# refused: some hundred roundings of float32 for robots of metres, far from their origin.
+# Largest deviation of a body from the pose that its joints allow [m, and error of the rotation] in a state
+# that is accepted: some hundred roundings of float32 for robots of metres, far from their origin.
 CONSISTENCY = 1.0e-3
 
 
@@ -66,7 +66,7 @@ def record_rows(states: Any, count: int, dtype: np.dtype, width: int, call: str,
 
 
 def set_body_states(actor: Actor, rows: np.ndarray, flags: int, call: str) -> None:
-    """Put the bodies of an actor where rows say, shape [body, 13].
+    """Set the states of the bodies of an actor from rows, shape [body, 13].
 
     Raises:
         ValueError: If the joints do not allow it.
@@ -107,7 +107,7 @@ def set_body_states(actor: Actor, rows: np.ndarray, flags: int, call: str) -> No
 
 
 def set_root(actor: Actor, pose: np.ndarray, velocity: np.ndarray) -> None:
-    """Put the root of an actor at a pose in its env, shape [7], with a velocity, shape [6]."""
+    """Set the pose of the root of an actor in its env, shape [7], and its velocity, shape [6]."""
     asset = actor.asset
     offset = actor.env.offset if actor.env.sim.is_prepared else np.zeros(3)
     row = np.asarray(pose, dtype=np.float32).copy()
@@ -156,7 +156,7 @@ def dof_rows(actor: Actor) -> np.ndarray:
 
 
 def set_dof_rows(actor: Actor, rows: np.ndarray, flags: int) -> None:
-    """Put the joints of an actor where rows say, shape [dof, 2]."""
+    """Set the joint state of an actor from rows, shape [dof, 2]."""
     asset = actor.asset
     if asset.dof_count == 0:
         return

@@ -1,4 +1,4 @@
-"""Store: read and write what belongs to an actor, before and after the model is made.
+"""Store: read and write the rows of an actor, before and after the model is made.
 
 Names are those of the arrays of `Model`, `State` and `Control`. Before, rows of the actor (or of its asset)
 stand for the arrays; afterwards slices of the arrays do.
@@ -36,7 +36,7 @@ def start_key(name: str) -> str:
 
 
 _DIVIDED = ("body_mass", "body_inertia")
-"""What the parts of a body that was cut have equal shares of."""
+"""Arrays of which each part of a split body has an equal share."""
 
 
 def asset_rows(asset: Asset, name: str) -> np.ndarray:
@@ -45,7 +45,7 @@ def asset_rows(asset: Asset, name: str) -> np.ndarray:
 
 
 def first_rows(asset: Asset, name: str) -> np.ndarray:
-    """Return rows of an asset, as its first actor had them and all have that have no rows of their own."""
+    """Return the rows of an asset that its first actor had, and all actors without rows of their own."""
     cache = asset.row_cache
     if name not in cache:
         values = getattr(asset.builder, name)
@@ -66,7 +66,7 @@ def read(actor: Actor, name: str) -> np.ndarray:
 
 
 def write(actor: Actor, name: str, rows: np.ndarray) -> None:
-    """Set the rows of an actor, and note what follows."""
+    """Set the rows of an actor, and mark everything derived from them as outdated."""
     runtime = actor.env.sim.runtime
     if runtime is None:
         like = first_rows(actor.asset, name)
@@ -103,7 +103,7 @@ def _put(array: Any, start: int, stop: int, rows: np.ndarray) -> None:
 
 
 def _split_bodies(runtime: Runtime, actor: Actor, name: str) -> list[tuple[int, list[int]]]:
-    """Return the bodies of an actor whose rows parts share, where they do: place in the actor, parts."""
+    """Return the split bodies of an actor, for arrays that parts share: index in the actor, parts."""
     if not runtime.split_parts or name not in ("body_com", *_DIVIDED):
         return []
     start = actor.starts["body"]
@@ -142,7 +142,7 @@ def _view(runtime: Runtime, actor: Actor, name: str) -> np.ndarray:
 
 
 class Prototype:
-    """A model of an asset alone, on the CPU: where the bodies of an actor are before the sim is prepared.
+    """A model of an asset alone, on the CPU: it gives the poses of an actor before the sim is prepared.
 
     Args:
         asset: The asset.
