@@ -41,6 +41,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.kinematics import FREE
+from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
@@ -74,10 +75,12 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec10 = vec10_type(real)
     mat33 = mat33_type(real)
     data_struct = workspace_struct(real)
+    groups_struct = rigid_groups_struct(real)
     spatial_of = spatial_functions(real)
     spatial, angular_part, linear_part = spatial_of.spatial, spatial_of.angular_part, spatial_of.linear_part
     inertia_about_reference = spatial_of.inertia_about_reference
     inertia_times_motion = spatial_of.inertia_times_motion
+    symmetric_matrix = spatial_of.symmetric_matrix
     quat = quat_type(real)
     matrix_from_quat = rotation_functions(real).matrix_from_quat
     quat_from_rotation_vector = rotation_functions(real).quat_from_rotation_vector
@@ -270,9 +273,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
         joint_armature: wp.array[float],  # [dof] kg or kg m^2
         joint_damping: wp.array[float],  # [dof] N s/m or N m s
-        body_mass: wp.array[float],  # [body] kg
-        body_inertia: wp.array[wp.mat33],  # [body] kg m^2, about the centre of mass, body axes
         body_com: wp.array[wp.vec3],  # [body] m, body frame
+        groups: groups_struct,
         dt: real,  # s
         data: data_struct,  # inertias and motion subspaces at the start, poses and velocities at the end
         # state out
@@ -359,14 +361,14 @@ def _kernels(real: Any) -> SimpleNamespace:
             after = vec10()  # all about the origin of the root body at the end
             momentum_next = vec6()
             for local_node in range(root, topology.tree_node_end[first_tree + tree]):
-                index = first_node + local_node
+                if is_welded(topology, first_node + local_node):
+                    continue
                 node = node_base + local_node
-                body = body_base + topology.node_body[index]
-                mass = real(body_mass[body])
+                group = groups.carriers[node]
                 rotation = matrix_from_quat(data.node_quat[node])
-                com = data.node_offset[node] + rotation * widen_vec3(body_com[body])
-                turned = rotate_sym(rotation, mat33(body_inertia[body]))
-                inertia = inertia_about_reference(mass, com, turned)
+                com = data.node_offset[node] + rotation * group.com
+                turned = rotate_sym(rotation, symmetric_matrix(group.inertia))
+                inertia = inertia_about_reference(group.mass, com, turned)
                 velocity = data.node_acceleration[node]  # which the velocities at the end stand in
                 part = inertia_times_motion(inertia, velocity)
                 after += inertia
@@ -481,9 +483,8 @@ def keep_balances(model: Model, worlds: wp.array, state: State, workspace: Works
             model.joint_X_c,
             model.joint_armature,
             model.joint_damping,
-            model.body_mass,
-            model.body_inertia,
             model.body_com,
+            workspace.groups.data,
             workspace.real(dt),
             workspace.data,
         ],

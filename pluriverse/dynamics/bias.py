@@ -1,6 +1,6 @@
 """Bias stage: all forces on the joints at zero joint acceleration, by recursive Newton-Euler sweeps.
 
-Reads   joint_f, body_f, gravity, joint_damping, body_mass; the workspace of the kinematics stage
+Reads   joint_f, body_f, gravity, joint_damping; the workspace of the kinematics stage
 Writes  workspace: node_acceleration, node_wrench, node_load, dof_force, dof_product, tree_energy
 
     dof_force = joint_f + sum_b J_b^T (body_f + gravity) - c(q, v) - D v
@@ -16,6 +16,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.kinematics import D6, FREE
+from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
@@ -30,6 +31,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
     data_struct = workspace_struct(real)
+    groups_struct = rigid_groups_struct(real)
     functions = spatial_functions(real)
     spatial = functions.spatial
     angular_part = functions.angular_part
@@ -94,7 +96,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         # model
         topology: Topology,
         gravity: wp.array[wp.vec3],  # [world] m/s^2
-        body_mass: wp.array[float],  # [body] kg
+        groups: groups_struct,
         joint_damping: wp.array[float],  # [dof] N s/m or N m s
         # state and control
         joint_qd: wp.array[float],  # [dof]
@@ -121,13 +123,21 @@ def _kernels(real: Any) -> SimpleNamespace:
             index = first_node + local_node
             node = node_base + local_node
             body = body_base + topology.node_body[index]
-            local_parent = topology.node_parent[index]
+            external = body_f[body]  # force, and torque about the centre of mass
+            pull = widen_vec3(wp.spatial_top(external))
+            load = spatial(
+                widen_vec3(wp.spatial_bottom(external)) + wp.cross(data.node_com[node], pull), pull
+            )
+            carrier = topology.node_carrier[index]
+            if carrier >= 0 and topology.node_dof_count[index] == 0:  # welded
+                data.node_load[node_base + carrier] = data.node_load[node_base + carrier] + load
+                continue
             joint_type = topology.node_type[index]
             velocity = data.node_velocity[node]
             acceleration = vec6()
-            if local_parent >= 0:
+            if carrier >= 0:
                 # The joint adds S qd to the parent's velocity, and S moves with the parent: dS/dt = V_p x S.
-                parent = node_base + local_parent
+                parent = node_base + carrier
                 acceleration = data.node_acceleration[parent] + cross_motion(
                     data.node_velocity[parent], velocity
                 )
@@ -143,9 +153,9 @@ def _kernels(real: Any) -> SimpleNamespace:
             if joint_type == FREE_BELOW:
                 acceleration += shifted_turns(data, dof_base + topology.node_dof[index])
             data.node_acceleration[node] = acceleration
-            mass = real(body_mass[body])
-            com = data.node_com[node]
-            inertia = data.node_inertia[node]
+            mass = groups.carriers[node].mass
+            com = data.group_com[node]
+            inertia = data.group_inertia[node]
             omega = angular_part(velocity)
             com_velocity = linear_part(velocity) + wp.cross(omega, com)
             momentum = sym_times_vec(inertia, omega)
@@ -154,25 +164,24 @@ def _kernels(real: Any) -> SimpleNamespace:
             )
             energy += real(0.5) * (mass * wp.dot(com_velocity, com_velocity) + wp.dot(momentum, omega))
             data.tree_energy[tree_base + topology.node_tree[index]] = energy  # the last body's is that of all
-            external = body_f[body]  # force, and torque about the centre of mass
-            pull = mass * fall + widen_vec3(wp.spatial_top(external))
-            data.node_load[node] = spatial(
-                widen_vec3(wp.spatial_bottom(external)) + wp.cross(com, pull), pull
-            )
+            weight = mass * fall
+            data.node_load[node] = load + spatial(wp.cross(com, weight), weight)
 
         # Back to the roots: what the joints carry.
         for reverse_node in range(node_count):
             local_node = node_count - 1 - reverse_node
             index = first_node + local_node
             node = node_base + local_node
+            dof_count = topology.node_dof_count[index]
+            carrier = topology.node_carrier[index]
+            if carrier >= 0 and dof_count == 0:
+                continue
             wrench = data.node_wrench[node]
             load = data.node_load[node]
-            local_parent = topology.node_parent[index]
-            if local_parent >= 0:
-                parent = node_base + local_parent
+            if carrier >= 0:
+                parent = node_base + carrier
                 data.node_wrench[parent] = data.node_wrench[parent] + wrench
                 data.node_load[parent] = data.node_load[parent] + load
-            dof_count = topology.node_dof_count[index]
             if dof_count > 0:
                 dof = dof_base + topology.node_dof[index]
                 public_dof = dof_base + topology.node_qd[index]
@@ -207,7 +216,7 @@ def eval_bias(model: Model, worlds: wp.array, state: State, control: Control, wo
             worlds,
             model.topology,
             model.gravity,
-            model.body_mass,
+            workspace.groups.data,
             model.joint_damping,
             state.joint_qd,
             state.body_f,

@@ -1,6 +1,6 @@
 """Forward kinematics: public body poses and velocities from joint coordinates and velocities.
 
-Reads   joint_q, joint_qd; joint frames and axes, body_com
+Reads   joint_q, joint_qd; joint frames and axes, body_com, rigid groups
 Writes  body_q, body_qd
 
 body_qd is the velocity of the centre of mass and the angular velocity, in world axes.
@@ -13,14 +13,22 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.dynamics.joint_selection import JointSelection
 from pluriverse.dynamics.kinematics import BALL, D6, FREE, PRISMATIC, REVOLUTE, joint_functions
+from pluriverse.dynamics.rigid_groups import (
+    RigidGroups,
+    group_functions,
+    is_welded,
+    rigid_groups_struct,
+)
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
+from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
-from pluriverse.model.arguments import check_array, check_indices, check_state
+from pluriverse.model.arguments import check_array, check_state
 from pluriverse.model.topology import FREE_BELOW
 from pluriverse.types import BodyFlags
 
@@ -30,10 +38,12 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
     quat = quat_type(real)
+    groups_struct = rigid_groups_struct(real)
     place_child = joint_functions(real).place_child
     carry_axis = joint_functions(real).carry_axis
     attach_child = joint_functions(real).attach_child
-    place_anchor = joint_functions(real).place_anchor
+    chain_rotation, attach_welded = group_functions(real).chain_rotation, group_functions(real).attach_welded
+    quat_renormalize = rotation_functions(real).quat_renormalize
     spatial = spatial_functions(real).spatial
     angular_part = spatial_functions(real).angular_part
     linear_part = spatial_functions(real).linear_part
@@ -48,6 +58,44 @@ def _kernels(real: Any) -> SimpleNamespace:
             return True
         return selected[joint] != 0
 
+    @wp.func
+    def follows_carrier(
+        topology: Topology, selected: wp.array[int], first_node: int, node_base: int, local_node: int
+    ) -> bool:
+        """Return whether a body has its place on the carrier of its group, and all between them, too."""
+        place = int(local_node)
+        result = bool(True)
+        while is_welded(topology, first_node + place):
+            if selected[node_base + topology.node_joint[first_node + place]] == 0:
+                result = False
+                break
+            place = topology.node_parent[first_node + place]
+        return result
+
+    @wp.func
+    def write_body(
+        body_q: wp.array[wp.transform],
+        body_qd: wp.array[wp.spatial_vector],
+        body: int,
+        rotation: quat,
+        position: vec3,  # m, of the origin
+        linear: vec3,  # m/s, of the centre of mass
+        omega: vec3,  # rad/s
+    ):
+        """Write pose and velocity of a body."""
+        body_q[body] = wp.transform(
+            wp.vec3(float(position[0]), float(position[1]), float(position[2])),
+            wp.quat(float(rotation[0]), float(rotation[1]), float(rotation[2]), float(rotation[3])),
+        )
+        body_qd[body] = wp.spatial_vector(
+            float(linear[0]),
+            float(linear[1]),
+            float(linear[2]),
+            float(omega[0]),
+            float(omega[1]),
+            float(omega[2]),
+        )
+
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.forward_kinematics.{precision_name(real)}")
     def place_bodies(
         worlds: wp.array[int],  # [slot]
@@ -57,6 +105,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
         joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
         body_com: wp.array[wp.vec3],  # [body] m, body frame
+        groups: groups_struct,
         selected: wp.array[int],  # [joint] 0: leave its body as it is; empty: update all
         due: wp.array[int],  # [world] 0: leave the world as it is; empty: update all
         # joint state
@@ -83,7 +132,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         coord_base = topology.world_coord[world]
         dof_base = topology.world_dof[world]
         ref = vec3()
-        # The previous body is mostly the parent, so its data are kept in registers.
+        # The previous carrier mostly carries the next one, so its data are kept in registers.
+        held = int(-1)
         rotation = quat()
         offset = vec3()
         omega = vec3()
@@ -93,42 +143,93 @@ def _kernels(real: Any) -> SimpleNamespace:
             node = node_base + local_node
             joint = node_base + topology.node_joint[index]
             body = body_base + topology.node_body[index]
-            local_parent = topology.node_parent[index]
+            carrier = topology.node_carrier[index]
+            dof_count = topology.node_dof_count[index]
+            welded = carrier >= 0 and dof_count == 0
+            frame_rotation = quat()
+            frame_position = vec3()
+            child_rotation = quat()
+            child_position = vec3()
+            com = vec3()
+            if welded:
+                weld = groups.welds[node]
+                frame_rotation = weld.rotation
+                frame_position = weld.position
+                com = weld.com
+            else:
+                frame = groups.carriers[node]
+                frame_rotation = frame.rotation
+                frame_position = frame.position
+                child_rotation = frame.child_rotation
+                child_position = frame.child_position
+                com = widen_vec3(body_com[body])
+            if selected.shape[0] > 0 and carrier >= 0:
+                parent = topology.node_parent[index]
+                if not follows_carrier(topology, selected, first_node, node_base, parent):
+                    # The parent was left where it is, off its carrier.
+                    carrier = parent
+                    frame_rotation = widen_rotation(wp.transform_get_rotation(joint_X_p[joint]))
+                    frame_position = widen_vec3(wp.transform_get_translation(joint_X_p[joint]))
+                    if welded:
+                        child = joint_X_c[joint]
+                        frame_rotation, frame_position = attach_welded(
+                            frame_rotation,
+                            frame_position,
+                            wp.quat_inverse(widen_rotation(wp.transform_get_rotation(child))),
+                            widen_vec3(wp.transform_get_translation(child)),
+                        )
+                        com = frame_position + wp.quat_rotate(frame_rotation, widen_vec3(body_com[body]))
             if is_selected(selected, joint):
                 joint_type = topology.node_type[index]
                 public_dof = dof_base + topology.node_qd[index]
-                parent_frame = joint_X_p[joint]
-                anchor_p = widen_vec3(wp.transform_get_translation(parent_frame))
-                if local_parent < 0:
+                anchor_p = frame_position
+                if carrier < 0:
                     rotation = quat(real(0.0), real(0.0), real(0.0), real(1.0))
                     omega = vec3()
                     linear = vec3()
                 else:
-                    if local_parent != local_node - 1:
-                        parent = node_base + local_parent
-                        rotation = node_quat[parent]
-                        offset = node_offset[parent]
-                        omega = angular_part(node_velocity[parent])
-                        linear = linear_part(node_velocity[parent])
+                    if carrier != held:
+                        rotation = node_quat[node_base + carrier]
+                        offset = node_offset[node_base + carrier]
+                        omega = angular_part(node_velocity[node_base + carrier])
+                        linear = linear_part(node_velocity[node_base + carrier])
+                        held = carrier
                     anchor_p = offset + wp.quat_rotate(rotation, anchor_p)
+                if welded:
+                    turned = quat_renormalize(chain_rotation(rotation, frame_rotation))
+                    write_body(
+                        body_q,
+                        body_qd,
+                        body,
+                        turned,
+                        ref + anchor_p,
+                        linear + wp.cross(omega, offset + wp.quat_rotate(rotation, com)),
+                        omega,
+                    )
+                    if selected.shape[0] > 0:
+                        node_quat[node] = turned
+                        node_offset[node] = anchor_p
+                        node_velocity[node] = spatial(omega, linear)
+                    continue
+                held = local_node
                 coord = coord_base + topology.node_coord[index]
                 shift = vec3()
                 axis = vec3()
                 anchor = rotation
                 twist = vec6()  # of a D6 joint, about the origin of its parent frame
                 if joint_type == D6:
-                    frame = place_anchor(rotation, parent_frame)
+                    axes = chain_rotation(rotation, frame_rotation)
                     linear_count = topology.node_linear_count[index]
-                    for k in range(topology.node_dof_count[index]):
-                        frame, shift, motion = carry_axis(
+                    for k in range(dof_count):
+                        axes, shift, motion = carry_axis(
                             k < linear_count,
                             joint_axis[public_dof + k],
                             real(joint_q[coord + k]),
-                            frame,
+                            axes,
                             shift,
                         )
                         twist += real(joint_qd[public_dof + k]) * motion
-                    rotation, shift = attach_child(frame, shift, joint_X_c[joint])
+                    rotation, shift = attach_child(axes, shift, child_rotation, child_position)
                 else:
                     rotation, shift, axis, anchor = place_child(
                         joint_type,
@@ -137,15 +238,16 @@ def _kernels(real: Any) -> SimpleNamespace:
                         joint_axis,
                         public_dof,
                         rotation,
-                        parent_frame,
-                        joint_X_c[joint],
+                        frame_rotation,
+                        child_rotation,
+                        child_position,
                     )
                 offset = anchor_p + shift
-                if local_parent < 0:
+                if carrier < 0:
                     ref = offset
                     offset = vec3()
                     anchor_p = -shift  # anchor_p - ref would cancel far from the world's origin
-                com_arm = wp.quat_rotate(rotation, widen_vec3(body_com[body]))
+                com_arm = wp.quat_rotate(rotation, com)
 
                 if joint_type == REVOLUTE:
                     rate = real(joint_qd[public_dof]) * axis
@@ -171,25 +273,21 @@ def _kernels(real: Any) -> SimpleNamespace:
                     omega = read_vec3(joint_qd, public_dof + 3)
                     linear = read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm)
 
-                position = ref + offset
-                body_q[body] = wp.transform(
-                    wp.vec3(float(position[0]), float(position[1]), float(position[2])),
-                    wp.quat(float(rotation[0]), float(rotation[1]), float(rotation[2]), float(rotation[3])),
-                )
-                v_com = linear + wp.cross(omega, offset + com_arm)
-                body_qd[body] = wp.spatial_vector(
-                    float(v_com[0]),
-                    float(v_com[1]),
-                    float(v_com[2]),
-                    float(omega[0]),
-                    float(omega[1]),
-                    float(omega[2]),
+                write_body(
+                    body_q,
+                    body_qd,
+                    body,
+                    rotation,
+                    ref + offset,
+                    linear + wp.cross(omega, offset + com_arm),
+                    omega,
                 )
             else:
                 # The body stays as it is and carries selected joints further out.
+                held = local_node
                 rotation = widen_rotation(wp.transform_get_rotation(body_q[body]))
                 kept_position = widen_vec3(wp.transform_get_translation(body_q[body]))
-                if local_parent < 0:
+                if topology.node_parent[index] < 0:
                     ref = kept_position
                 offset = kept_position - ref
                 omega = widen_vec3(wp.spatial_bottom(body_qd[body]))
@@ -202,81 +300,6 @@ def _kernels(real: Any) -> SimpleNamespace:
     return SimpleNamespace(place_bodies=place_bodies)
 
 
-@wp.kernel(enable_backward=False)
-def mark_articulation(
-    indices: wp.array[int],  # [entry] articulation
-    selected: wp.array[int],  # [articulation]
-):
-    """Select the articulation of one entry; entries that name none are ignored."""
-    articulation = indices[wp.tid()]
-    if articulation >= 0 and articulation < selected.shape[0]:
-        selected[articulation] = 1
-
-
-@wp.kernel(enable_backward=False)
-def mark_masked_articulation(
-    mask: wp.array[bool],  # [articulation]
-    selected: wp.array[int],  # [articulation]
-):
-    """Select one articulation, or not."""
-    selected[wp.tid()] = wp.where(mask[wp.tid()], 1, 0)
-
-
-@wp.kernel(enable_backward=False)
-def select_joint(
-    # model
-    joint_articulation: wp.array[int],  # [joint]
-    joint_child: wp.array[int],  # [joint]
-    body_flags: wp.array[int],  # [body]
-    # what to select by
-    articulation_selected: wp.array[int],  # [articulation] empty: all
-    joint_mask: wp.array[bool],  # [joint] empty: all
-    body_flag_filter: int,
-    selected: wp.array[int],  # [joint]
-):
-    """Select one joint if everything asked for holds."""
-    joint = wp.tid()
-    result = int(0)
-    if body_flags[joint_child[joint]] & body_flag_filter:
-        result = 1
-    if articulation_selected.shape[0] > 0:
-        articulation = joint_articulation[joint]
-        if articulation < 0:
-            result = 0
-        else:
-            result = result * articulation_selected[articulation]
-    if joint_mask.shape[0] > 0:
-        if not joint_mask[joint]:
-            result = 0
-    selected[joint] = result
-
-
-@wp.kernel(enable_backward=False)
-def select_world_joint(
-    worlds: wp.array[int],  # [slot]
-    # model
-    topology: Topology,
-    joint_articulation: wp.array[int],  # [joint]
-    # what to select by
-    mask: wp.array[bool],  # [articulation]
-    selected: wp.array[int],  # [joint]
-):
-    """Select the joints of one world whose articulations a mask selects."""
-    world = worlds[wp.tid()]
-    if world < 0:
-        return
-    template = topology.world_template[world]
-    first_joint = topology.world_joint[world]
-    for index in range(topology.template_node[template], topology.template_node[template + 1]):
-        joint = first_joint + topology.node_joint[index]
-        articulation = joint_articulation[joint]
-        result = int(0)
-        if articulation >= 0:
-            if mask[articulation]:
-                result = 1
-        selected[joint] = result
-
-
 class _Scratch:
     """Arrays of `eval_fk`, kept per model: a recorded call stays valid, and later calls allocate nothing."""
 
@@ -286,10 +309,8 @@ class _Scratch:
         self.node_quat = wp.empty(node, dtype=quat_type(self.real), device=model.device)
         self.node_offset = wp.empty(node, dtype=vec3_type(self.real), device=model.device)
         self.node_velocity = wp.empty(node, dtype=vec6_type(self.real), device=model.device)
-        self.articulation_selected = wp.zeros(model.articulation_count, dtype=int, device=model.device)
-        self.joint_selected = wp.zeros(node, dtype=int, device=model.device)
-        self.all = wp.empty(0, dtype=int, device=model.device)
-        self.no_mask = wp.empty(0, dtype=wp.bool, device=model.device)
+        self.selection = JointSelection(model)
+        self.groups = RigidGroups(model, self.real)
 
 
 _scratches: weakref.WeakKeyDictionary[Model, _Scratch] = weakref.WeakKeyDictionary()
@@ -311,6 +332,7 @@ def _launch_place_bodies(
     selected: wp.array,
     due: wp.array,
     scratch: tuple[wp.array, wp.array, wp.array],
+    groups: RigidGroups,
     real: Any,
 ) -> None:
     launch_kernel(
@@ -323,6 +345,7 @@ def _launch_place_bodies(
             model.joint_X_c,
             model.joint_axis,
             model.body_com,
+            groups.data,
             selected,
             due,
             joint_q,
@@ -338,7 +361,8 @@ def eval_body_state(
 ) -> None:
     """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
 
-    With `due`, of shape [world], worlds where it is 0 are left as they are.
+    `workspace.groups` must be up to date. With `due`, of shape [world], worlds where it is 0 are left as
+    they are.
     Overwrites `node_quat`, `node_offset` and `node_acceleration` of the workspace.
     """
     scratch = (workspace.node_quat, workspace.node_offset, workspace.node_acceleration)
@@ -351,6 +375,7 @@ def eval_body_state(
         workspace.no_selection,
         workspace.no_selection if due is None else due,
         scratch,
+        workspace.groups,
         workspace.real,
     )
 
@@ -362,8 +387,18 @@ def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
     """
     scratch = _scratch_of(model)
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
+    scratch.groups.update(worlds)
     _launch_place_bodies(
-        model, worlds, state.joint_q, state.joint_qd, state, scratch.all, scratch.all, nodes, scratch.real
+        model,
+        worlds,
+        state.joint_q,
+        state.joint_qd,
+        state,
+        scratch.selection.all,
+        scratch.selection.all,
+        nodes,
+        scratch.groups,
+        scratch.real,
     )
 
 
@@ -380,86 +415,21 @@ def place_articulations(model: Model, worlds: wp.array, state: State, mask: wp.a
         mask: Articulations to place, truth values of shape [articulation].
     """
     scratch = _scratch_of(model)
-    launch_kernel(
-        select_world_joint,
-        dim=worlds.size,
-        inputs=[worlds, model.topology, model.structure.joint_articulation, mask],
-        outputs=[scratch.joint_selected],
-        device=model.device,
-    )
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
-    selected = scratch.joint_selected
+    scratch.groups.update(worlds)
+    selected = scratch.selection.of_worlds(worlds, mask)
     _launch_place_bodies(
-        model, worlds, state.joint_q, state.joint_qd, state, selected, scratch.all, nodes, scratch.real
+        model,
+        worlds,
+        state.joint_q,
+        state.joint_qd,
+        state,
+        selected,
+        scratch.selection.all,
+        nodes,
+        scratch.groups,
+        scratch.real,
     )
-
-
-def _selection(
-    model: Model,
-    mask: wp.array | None,
-    indices: wp.array | None,
-    joint_mask: wp.array | None,
-    body_flag_filter: int,
-) -> wp.array:
-    """Return the selected joints as integers on the device, empty for all."""
-    scratch = _scratch_of(model)
-    filtered = body_flag_filter & BodyFlags.ALL != BodyFlags.ALL
-    if mask is None and indices is None and joint_mask is None and not filtered:
-        return scratch.all
-    if mask is not None and indices is not None:
-        raise ValueError("eval_fk: both mask and indices were given; pass the articulations one way only.")
-    for name, given, kind, count in (
-        ("mask", mask, "articulation", model.articulation_count),
-        ("joint_mask", joint_mask, "joint", model.joint_count),
-    ):
-        if given is not None and (not isinstance(given, wp.array) or given.shape != (count,)):
-            raise ValueError(
-                f"eval_fk: {name} has shape {getattr(given, 'shape', None)}, but the model has {count} "
-                f"{kind}s; pass one entry per {kind}."
-            )
-    if joint_mask is not None and (joint_mask.dtype is not wp.bool or joint_mask.device != model.device):
-        raise ValueError(
-            f"eval_fk: joint_mask has type {joint_mask.dtype.__name__} on {joint_mask.device}, but must be "
-            f"made of truth values on {model.device}."
-        )
-    articulations = scratch.all
-    if mask is not None:
-        if mask.device != model.device:
-            raise ValueError(f"eval_fk: mask is on {mask.device}, but the model is on {model.device}.")
-        articulations = scratch.articulation_selected
-        launch_kernel(
-            mark_masked_articulation,
-            dim=mask.size,
-            inputs=[mask],
-            outputs=[articulations],
-            device=model.device,
-        )
-    elif indices is not None:
-        check_indices(model, indices, "eval_fk: indices")
-        articulations = scratch.articulation_selected
-        articulations.zero_()
-        launch_kernel(
-            mark_articulation,
-            dim=indices.size,
-            inputs=[indices],
-            outputs=[articulations],
-            device=model.device,
-        )
-    launch_kernel(
-        select_joint,
-        dim=model.joint_count,
-        inputs=[
-            model.structure.joint_articulation,
-            model.structure.joint_child,
-            model.structure.body_flags,
-            articulations,
-            scratch.no_mask if joint_mask is None else joint_mask,
-            int(body_flag_filter),
-        ],
-        outputs=[scratch.joint_selected],
-        device=model.device,
-    )
-    return scratch.joint_selected
 
 
 def eval_fk(
@@ -495,9 +465,19 @@ def eval_fk(
     check_state(model, state, "eval_fk: state")
     check_array(model, joint_q, (model.joint_coord_count,), wp.float32, "eval_fk: joint_q")
     check_array(model, joint_qd, (model.joint_dof_count,), wp.float32, "eval_fk: joint_qd")
-    selected = _selection(model, mask, indices, joint_mask, int(body_flag_filter))
     scratch = _scratch_of(model)
+    selected = scratch.selection.of_arguments(mask, indices, joint_mask, int(body_flag_filter))
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
+    scratch.groups.update(model.structure.worlds)
     _launch_place_bodies(
-        model, model.structure.worlds, joint_q, joint_qd, state, selected, scratch.all, nodes, scratch.real
+        model,
+        model.structure.worlds,
+        joint_q,
+        joint_qd,
+        state,
+        selected,
+        scratch.selection.all,
+        nodes,
+        scratch.groups,
+        scratch.real,
     )

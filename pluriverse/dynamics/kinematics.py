@@ -1,12 +1,14 @@
 """Kinematics stage: pose, velocity and inertia of every body in world axes, and how each dof moves it.
 
-Reads   joint_q, joint_qd; joint frames and axes, body_com, body_inertia
-Writes  workspace: tree_ref, node_quat, node_rotation, node_offset, node_com, node_inertia, node_velocity,
-        dof_motion, dof_velocity
+Reads   joint_q, joint_qd; joint axes, body_com, rigid groups
+Writes  workspace: tree_ref, node_quat, node_rotation, node_offset, node_com, group_com, group_inertia,
+        node_velocity, dof_motion, dof_velocity
 
 The pose of a body is X_WB = X_WP X_p X_J(q) X_c^-1 (parent body, parent frame, joint, child frame). Positions
 are taken relative to the origin of the tree's root body, so that a robot far from the world's origin loses no
 digits.
+
+Bodies fixed to others (`rigid_groups.py`) have orientation, origin, centre of mass and velocity only.
 """
 
 import functools
@@ -15,6 +17,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.dynamics.rigid_groups import group_functions, rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
@@ -38,47 +41,25 @@ D6 = wp.constant(int(JointType.D6))
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 
-    The members are the `wp.func`s `place_anchor`, `place_child`, `carry_axis` and `attach_child`.
+    The members are the `wp.func`s `place_child`, `carry_axis` and `attach_child`.
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
     quat_from_axis_angle = rotation_functions(real).quat_from_axis_angle
     quat_renormalize = rotation_functions(real).quat_renormalize
-    widen_vec3 = conversion_functions(real).widen_vec3
-    widen_rotation = conversion_functions(real).widen_rotation
+    chain_rotation, is_turned = group_functions(real).chain_rotation, group_functions(real).is_turned
     read_vec3 = conversion_functions(real).read_vec3
     read_rotation = conversion_functions(real).read_rotation
     widen_axis = conversion_functions(real).widen_axis
     spatial = spatial_functions(real).spatial
 
     @wp.func
-    def is_turned(q: wp.quat) -> bool:
-        """Return whether a joint frame is rotated, which most are not.
-
-        The scalar part does not show it: it rounds to 1 for rotations of up to 5e-4 rad.
-        """
-        return q[0] != 0.0 or q[1] != 0.0 or q[2] != 0.0
-
-    @wp.func
-    def attach_child(frame: quat, shift: vec3, child_frame: wp.transform):
+    def attach_child(frame: quat, shift: vec3, child_rotation: quat, child_position: vec3):
         """Return what `place_child` does, from where the joint takes the child's joint frame."""
-        rotation = frame
-        child_p = wp.transform_get_translation(child_frame)
-        child_r = wp.transform_get_rotation(child_frame)
-        if is_turned(child_r):
-            rotation = rotation * wp.quat_inverse(widen_rotation(child_r))
-        rotation = quat_renormalize(rotation)
-        if child_p[0] != 0.0 or child_p[1] != 0.0 or child_p[2] != 0.0:  # nor displaced
-            shift -= wp.quat_rotate(rotation, widen_vec3(child_p))
+        rotation = quat_renormalize(chain_rotation(frame, child_rotation))
+        if child_position[0] != real(0.0) or child_position[1] != real(0.0) or child_position[2] != real(0.0):
+            shift -= wp.quat_rotate(rotation, child_position)
         return rotation, shift
-
-    @wp.func
-    def place_anchor(parent_rotation: quat, parent_frame: wp.transform) -> quat:
-        """Return the orientation of the joint frame on the parent, from that of the parent."""
-        anchor = parent_rotation
-        if is_turned(wp.transform_get_rotation(parent_frame)):
-            anchor = parent_rotation * widen_rotation(wp.transform_get_rotation(parent_frame))
-        return anchor
 
     @wp.func
     def place_child(
@@ -87,9 +68,10 @@ def joint_functions(real: Any) -> SimpleNamespace:
         coord: int,
         joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
         public_dof: int,
-        parent_rotation: quat,  # body to world; identity for the world
-        parent_frame: wp.transform,  # joint frame in the parent body
-        child_frame: wp.transform,  # joint frame in the child body
+        parent_rotation: quat,  # of the parent's carrier, to world; identity for the world
+        frame: quat,  # joint frame in the parent's carrier
+        child_rotation: quat,  # inverse of the joint frame in the child body
+        child_position: vec3,  # m, joint frame in the child body
     ):
         """Place the child of any joint but a D6.
 
@@ -106,12 +88,12 @@ def joint_functions(real: Any) -> SimpleNamespace:
             # From one body to the next there is one product: all else does not wait for the parent.
             own_axis = widen_axis(joint_axis[public_dof])
             joint_rotation = quat_from_axis_angle(own_axis, real(joint_q[coord]))
-            if is_turned(wp.transform_get_rotation(parent_frame)):
-                joint_rotation = widen_rotation(wp.transform_get_rotation(parent_frame)) * joint_rotation
+            if is_turned(frame):
+                joint_rotation = frame * joint_rotation
             rotation = parent_rotation * joint_rotation
             axis = wp.quat_rotate(rotation, own_axis)  # the turn leaves its axis where it is
         else:
-            anchor = place_anchor(parent_rotation, parent_frame)
+            anchor = chain_rotation(parent_rotation, frame)
             rotation = anchor
             if joint_type == PRISMATIC:
                 axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
@@ -121,7 +103,7 @@ def joint_functions(real: Any) -> SimpleNamespace:
             elif joint_type == FREE or joint_type == FREE_BELOW:  # noqa: SIM109, Warp knows no tuples here
                 rotation = anchor * read_rotation(joint_q, coord + 3)
                 shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
-        rotation, shift = attach_child(rotation, shift, child_frame)
+        rotation, shift = attach_child(rotation, shift, child_rotation, child_position)
         return rotation, shift, axis, anchor
 
     @wp.func
@@ -148,9 +130,7 @@ def joint_functions(real: Any) -> SimpleNamespace:
             frame = quat_from_axis_angle(direction, position) * frame
         return frame, shift, motion
 
-    return SimpleNamespace(
-        place_anchor=place_anchor, place_child=place_child, carry_axis=carry_axis, attach_child=attach_child
-    )
+    return SimpleNamespace(place_child=place_child, carry_axis=carry_axis, attach_child=attach_child)
 
 
 @functools.cache
@@ -160,12 +140,14 @@ def _kernels(real: Any) -> SimpleNamespace:
     mat33 = mat33_type(real)
     quat = quat_type(real)
     data_struct = workspace_struct(real)
+    groups_struct = rigid_groups_struct(real)
     place_child = joint_functions(real).place_child
     carry_axis = joint_functions(real).carry_axis
     attach_child = joint_functions(real).attach_child
-    place_anchor = joint_functions(real).place_anchor
+    chain_rotation = group_functions(real).chain_rotation
     matrix_from_quat = rotation_functions(real).matrix_from_quat
     rotate_sym = rotation_functions(real).rotate_sym
+    symmetric_matrix = spatial_functions(real).symmetric_matrix
     spatial = spatial_functions(real).spatial
     angular_part = spatial_functions(real).angular_part
     widen_vec3 = conversion_functions(real).widen_vec3
@@ -183,11 +165,9 @@ def _kernels(real: Any) -> SimpleNamespace:
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
-        joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
-        joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
         joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
         body_com: wp.array[wp.vec3],  # [body] m, body frame
-        body_inertia: wp.array[wp.mat33],  # [body] kg m^2, about the centre of mass, body axes
+        groups: groups_struct,
         # state
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
@@ -204,7 +184,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         coord_base = topology.world_coord[world]
         dof_base = topology.world_dof[world]
         ref = vec3()
-        # The previous body is mostly the parent, so its data are kept in registers.
+        # The previous carrier mostly carries the next one, so its data are kept in registers.
+        held = int(-1)
         rotation_quat = quat()
         rotation = mat33()
         offset = vec3()
@@ -213,33 +194,40 @@ def _kernels(real: Any) -> SimpleNamespace:
             index = first_node + local_node
             node = node_base + local_node
             joint_type = topology.node_type[index]
-            joint = node_base + topology.node_joint[index]
             body = body_base + topology.node_body[index]
-            public_dof = dof_base + topology.node_qd[index]
-            dof = dof_base + topology.node_dof[index]
-            local_parent = topology.node_parent[index]
-
-            parent_frame = joint_X_p[joint]
-            anchor_p = widen_vec3(wp.transform_get_translation(parent_frame))
-            if local_parent < 0:
+            carrier = topology.node_carrier[index]
+            if carrier < 0:
                 rotation_quat = quat(real(0.0), real(0.0), real(0.0), real(1.0))
                 velocity = vec6()
-            else:
-                if local_parent != local_node - 1:
-                    parent = node_base + local_parent
-                    rotation_quat = data.node_quat[parent]
-                    rotation = data.node_rotation[parent]
-                    offset = data.node_offset[parent]
-                    velocity = data.node_velocity[parent]
+            elif carrier != held:
+                rotation_quat = data.node_quat[node_base + carrier]
+                rotation = data.node_rotation[node_base + carrier]
+                offset = data.node_offset[node_base + carrier]
+                velocity = data.node_velocity[node_base + carrier]
+                held = carrier
+            dof_count = topology.node_dof_count[index]
+            if carrier >= 0 and dof_count == 0:  # welded
+                weld = groups.welds[node]
+                data.node_rotation[node] = rotation * matrix_from_quat(weld.rotation)
+                data.node_offset[node] = offset + rotation * weld.position
+                data.node_com[node] = offset + rotation * weld.com
+                data.node_velocity[node] = velocity
+                continue
+            frame = groups.carriers[node]
+            anchor_p = frame.position
+            if carrier >= 0:
                 anchor_p = offset + rotation * anchor_p
+            held = local_node
+            public_dof = dof_base + topology.node_qd[index]
+            dof = dof_base + topology.node_dof[index]
             coord = coord_base + topology.node_coord[index]
             shift = vec3()
             axis = vec3()
             anchor = rotation_quat
             if joint_type == D6:
-                frame_quat = place_anchor(rotation_quat, parent_frame)
+                frame_quat = chain_rotation(rotation_quat, frame.rotation)
                 linear_count = topology.node_linear_count[index]
-                for k in range(topology.node_dof_count[index]):
+                for k in range(dof_count):
                     frame_quat, shift, motion_k = carry_axis(
                         k < linear_count,
                         joint_axis[public_dof + k],
@@ -248,7 +236,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                         shift,
                     )
                     data.dof_motion[dof + k] = motion_k  # about the parent joint frame until further below
-                rotation_quat, shift = attach_child(frame_quat, shift, joint_X_c[joint])
+                rotation_quat, shift = attach_child(
+                    frame_quat, shift, frame.child_rotation, frame.child_position
+                )
             else:
                 rotation_quat, shift, axis, anchor = place_child(
                     joint_type,
@@ -257,11 +247,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                     joint_axis,
                     public_dof,
                     rotation_quat,
-                    parent_frame,
-                    joint_X_c[joint],
+                    frame.rotation,
+                    frame.child_rotation,
+                    frame.child_position,
                 )
             offset = anchor_p + shift
-            if local_parent < 0:
+            if carrier < 0:
                 ref = offset
                 data.tree_ref[topology.world_tree[world] + topology.node_tree[index]] = ref
                 offset = vec3()
@@ -277,27 +268,27 @@ def _kernels(real: Any) -> SimpleNamespace:
                 motion = spatial(vec3(), axis)
                 velocity = add_dof(data, dof, motion, real(joint_qd[public_dof]), velocity)
             elif joint_type == BALL:
-                frame = matrix_from_quat(anchor)
+                axes = matrix_from_quat(anchor)
                 for k in range(3):
-                    axis_k = vec3(frame[0, k], frame[1, k], frame[2, k])
+                    axis_k = vec3(axes[0, k], axes[1, k], axes[2, k])
                     motion = spatial(axis_k, wp.cross(anchor_p, axis_k))
                     velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
             elif joint_type == D6:
-                for k in range(topology.node_dof_count[index]):
+                for k in range(dof_count):
                     about_frame = data.dof_motion[dof + k]
                     moment = wp.cross(anchor_p, angular_part(about_frame))
                     motion = about_frame + spatial(vec3(), moment)
                     velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
             elif joint_type == FREE_BELOW:
                 # Shifts and turns, the latter about the centre of mass, along the axes of the parent frame.
-                frame = matrix_from_quat(anchor)
+                axes = matrix_from_quat(anchor)
                 com = offset + com_arm
                 for k in range(3):
-                    axis_k = vec3(frame[0, k], frame[1, k], frame[2, k])
+                    axis_k = vec3(axes[0, k], axes[1, k], axes[2, k])
                     motion = spatial(vec3(), axis_k)
                     velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
                 for k in range(3):
-                    axis_k = vec3(frame[0, k], frame[1, k], frame[2, k])
+                    axis_k = vec3(axes[0, k], axes[1, k], axes[2, k])
                     motion = spatial(axis_k, wp.cross(com, axis_k))
                     rate = real(joint_qd[public_dof + 3 + k])
                     velocity = add_dof(data, dof + 3 + k, motion, rate, velocity)
@@ -315,7 +306,8 @@ def _kernels(real: Any) -> SimpleNamespace:
             data.node_rotation[node] = rotation
             data.node_offset[node] = offset
             data.node_com[node] = offset + com_arm
-            data.node_inertia[node] = rotate_sym(rotation, mat33(body_inertia[body]))
+            data.group_com[node] = offset + rotation * frame.com
+            data.group_inertia[node] = rotate_sym(rotation, symmetric_matrix(frame.inertia))
             data.node_velocity[node] = velocity
 
     return SimpleNamespace(place_nodes=place_nodes)
@@ -326,17 +318,16 @@ def eval_kinematics(model: Model, worlds: wp.array, state: State, workspace: Wor
     worlds = check_worlds(model, worlds, what="eval_kinematics")
     check_state(model, state, "eval_kinematics: state")
     check_workspace(model, workspace, "eval_kinematics")
+    workspace.groups.update(worlds)
     launch_kernel(
         _kernels(workspace.real).place_nodes,
         dim=worlds.size,
         inputs=[
             worlds,
             model.topology,
-            model.joint_X_p,
-            model.joint_X_c,
             model.joint_axis,
             model.body_com,
-            model.body_inertia,
+            workspace.groups.data,
             state.joint_q,
             state.joint_qd,
             workspace.data,

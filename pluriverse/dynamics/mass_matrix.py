@@ -1,6 +1,6 @@
 """Mass matrix stage: A = M(q) + armature + dt * damping in packed rows, by composite rigid bodies.
 
-Reads   body_mass, joint_armature, joint_damping; workspace: node_com, node_inertia, dof_motion
+Reads   joint_armature, joint_damping; workspace: groups, node_com, group_com, group_inertia, dof_motion
 Writes  workspace: node_composite, mass_row
 
 M[k, a] = S_a . (I_k S_k) for every dof a between dof k and the root, with the inertia I_k of all that dof k
@@ -15,6 +15,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.kinematics import FREE
+from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import precision_name, vec6_type
@@ -29,6 +30,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     mat33 = wp.types.matrix(shape=(3, 3), dtype=real)
     vec3 = wp.types.vector(length=3, dtype=real)
     data_struct = workspace_struct(real)
+    groups_struct = rigid_groups_struct(real)
     functions = spatial_functions(real)
     inertia_about_reference = functions.inertia_about_reference
     inertia_times_motion = functions.inertia_times_motion
@@ -89,7 +91,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
-        body_mass: wp.array[float],  # [body] kg
+        groups: groups_struct,
         joint_armature: wp.array[float],  # [dof] kg or kg m^2
         joint_damping: wp.array[float],  # [dof] N s/m or N m s
         dt: real,  # s
@@ -105,29 +107,30 @@ def _kernels(real: Any) -> SimpleNamespace:
         first_dof = topology.template_dof[template]
         first_tree = topology.template_tree[template]
         node_base = topology.world_joint[world]
-        body_base = topology.world_body[world]
         dof_base = topology.world_dof[world]
         row_base = topology.world_row[world]
 
         for local_node in range(node_count):
+            if is_welded(topology, first_node + local_node):
+                continue
             node = node_base + local_node
-            body = body_base + topology.node_body[first_node + local_node]
             data.node_composite[node] = inertia_about_reference(
-                real(body_mass[body]), data.node_com[node], data.node_inertia[node]
+                groups.carriers[node].mass, data.group_com[node], data.group_inertia[node]
             )
 
         for reverse_node in range(node_count):
             local_node = node_count - 1 - reverse_node
             index = first_node + local_node
             node = node_base + local_node
-            composite = data.node_composite[node]
-            local_parent = topology.node_parent[index]
-            if local_parent >= 0:
-                parent = node_base + local_parent
-                data.node_composite[parent] = data.node_composite[parent] + composite
             dof_count = topology.node_dof_count[index]
             if dof_count == 0:
                 continue
+            composite = data.node_composite[node]
+            carrier = topology.node_carrier[index]
+            if carrier >= 0:
+                data.node_composite[node_base + carrier] = (
+                    data.node_composite[node_base + carrier] + composite
+                )
             node_dof = topology.node_dof[index]
             public_dof = dof_base + topology.node_qd[index]
             if topology.node_type[index] == FREE:
@@ -179,7 +182,7 @@ def assemble_mass_matrix(model: Model, worlds: wp.array, workspace: Workspace, d
         inputs=[
             worlds,
             model.topology,
-            model.body_mass,
+            workspace.groups.data,
             model.joint_armature,
             model.joint_damping,
             workspace.real(dt),

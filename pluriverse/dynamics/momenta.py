@@ -1,6 +1,6 @@
 """Momenta: mass, centre of mass, linear and angular momentum of articulations or worlds.
 
-Reads   body_mass; the workspace of the kinematics stage
+Reads   body_mass, body_inertia; the workspace of the kinematics stage
 Writes  `Momenta`
 """
 
@@ -14,6 +14,7 @@ import warp as wp
 from pluriverse.dynamics.articulation_query import place_state
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.launch import launch_kernel
+from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 
@@ -24,6 +25,7 @@ def _kernels() -> SimpleNamespace:
     angular_part = spatial_functions(wp.float64).angular_part
     linear_part = spatial_functions(wp.float64).linear_part
     sym_times_vec = spatial_functions(wp.float64).sym_times_vec
+    rotate_sym = rotation_functions(wp.float64).rotate_sym
 
     @wp.kernel(enable_backward=False, module="pluriverse.dynamics.momenta")
     def sum_momenta(
@@ -31,6 +33,7 @@ def _kernels() -> SimpleNamespace:
         # model
         topology: Topology,
         body_mass: wp.array[float],  # [body] kg
+        body_inertia: wp.array[wp.mat33],  # [body] kg m^2, about the centre of mass, body axes
         body_group: wp.array[int],  # [body] articulation, -1 for none; empty: the world
         # workspace
         data: data_struct,
@@ -77,7 +80,9 @@ def _kernels() -> SimpleNamespace:
                         linear[group] = linear[group] + own_mass * velocity
                     elif mass[group] > wp.float64(0.0):
                         com[group] = mass_moment[group] / mass[group]
-                        spin = sym_times_vec(data.node_inertia[node], omega)
+                        rotation = data.node_rotation[node]
+                        inertia = rotate_sym(rotation, wp.mat33d(body_inertia[body]))
+                        spin = sym_times_vec(inertia, omega)
                         orbit = wp.cross(position - com[group], own_mass * velocity)
                         angular[group] = angular[group] + spin + orbit
 
@@ -170,7 +175,14 @@ def _sum(
     launch_kernel(
         _kernels().sum_momenta,
         dim=worlds.size,
-        inputs=[worlds, model.topology, model.body_mass, body_group, query.workspace.data],
+        inputs=[
+            worlds,
+            model.topology,
+            model.body_mass,
+            model.body_inertia,
+            body_group,
+            query.workspace.data,
+        ],
         outputs=[out.mass, out.mass_moment, out.com, out.linear, out.angular],
         device=model.device,
     )

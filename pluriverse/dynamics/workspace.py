@@ -11,6 +11,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.dynamics.rigid_groups import RigidGroups
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.spatial import vec10_type
 from pluriverse.model import Model
@@ -34,7 +35,8 @@ def workspace_struct(real: Any) -> Any:
         node_rotation: wp.array(dtype=mat33)
         node_offset: wp.array(dtype=vec3)
         node_com: wp.array(dtype=vec3)
-        node_inertia: wp.array(dtype=vec6)
+        group_com: wp.array(dtype=vec3)
+        group_inertia: wp.array(dtype=vec6)
         node_velocity: wp.array(dtype=vec6)
         dof_motion: wp.array(dtype=vec6)
         dof_velocity: wp.array(dtype=real)
@@ -81,18 +83,26 @@ class Workspace:
     data: Any
     """The same arrays as one `wp.struct` (`workspace_struct(real)`), to pass to a kernel."""
 
+    groups: RigidGroups
+    """The rigid groups of the model. Arrays of carriers (`rigid_groups.py`) below hold nothing for the nodes
+    of bodies welded to others."""
+
     tree_ref: wp.array
     """World position of the tree's root body origin at the start of the step [m], shape [tree]."""
     node_quat: wp.array
-    """Orientation of the body (body to world, xyzw), shape [node]. `integrate` overwrites it."""
+    """Orientation of the body (body to world, xyzw), shape [node]; of carriers.
+    `integrate` overwrites it."""
     node_rotation: wp.array
     """Orientation of the body as a matrix (body to world), shape [node]."""
     node_offset: wp.array
     """Body origin relative to `tree_ref` [m], world axes, shape [node]. `integrate` overwrites it."""
     node_com: wp.array
     """Centre of mass relative to `tree_ref` [m], world axes, shape [node]."""
-    node_inertia: wp.array
-    """Inertia about the centre of mass [kg·m²], world axes, as (xx, xy, xz, yy, yz, zz), shape [node]."""
+    group_com: wp.array
+    """Centre of mass of the rigid group relative to `tree_ref` [m], world axes, shape [node]; of carriers."""
+    group_inertia: wp.array
+    """Inertia of the rigid group about its centre of mass [kg·m²], world axes, as (xx, xy, xz, yy, yz, zz),
+    shape [node]; of carriers."""
     node_velocity: wp.array
     """Spatial velocity of the body [rad/s; m/s], shape [node]."""
     dof_motion: wp.array
@@ -101,11 +111,14 @@ class Workspace:
     """Velocity at the start of the step [rad/s or m/s], shape [dof]."""
 
     node_acceleration: wp.array
-    """Velocity-product acceleration [rad/s²; m/s²], shape [node]."""
+    """Velocity-product acceleration [rad/s²; m/s²], shape [node];
+    of carriers."""
     node_wrench: wp.array
-    """Wrench through the joint due to velocity products [N·m; N], shape [node]."""
+    """Wrench through the joint due to velocity products [N·m; N], shape [node];
+    of carriers."""
     node_load: wp.array
-    """Wrench of gravity and `body_f` on the body and all that it carries [N·m; N], shape [node]."""
+    """Wrench of gravity and `body_f` on the body and all that it carries [N·m; N], shape [node];
+    of carriers."""
     dof_force: wp.array
     """Force: applied + gravity - velocity products - damping * velocity [N·m or N], shape [dof]."""
 
@@ -116,7 +129,8 @@ class Workspace:
     """Kinetic energy of the bodies at the start of the step [J], shape [tree]."""
 
     node_composite: wp.array
-    """Spatial inertia of the body and all bodies it carries (m, m * com, inertia), shape [node]."""
+    """Spatial inertia of the body and all bodies it carries (m, m * com, inertia), shape [node];
+    of carriers."""
     mass_row: wp.array
     """A = mass matrix + armature + dt * damping, packed rows, shape [row entry]."""
     factor_row: wp.array
@@ -155,6 +169,7 @@ class Workspace:
         self.real = real
         self._model = model
         self.data = workspace_struct(real)()
+        self.groups = RigidGroups(model, real)
         vec3, vec6, vec10 = vec3_type(real), vec6_type(real), vec10_type(real)
         mat33, quat = mat33_type(real), quat_type(real)
         node, dof, row = model.joint_count, model.joint_dof_count, model.world_row_count
@@ -164,7 +179,8 @@ class Workspace:
             "node_rotation": (node, mat33),
             "node_offset": (node, vec3),
             "node_com": (node, vec3),
-            "node_inertia": (node, vec6),
+            "group_com": (node, vec3),
+            "group_inertia": (node, vec6),
             "node_velocity": (node, vec6),
             "dof_motion": (dof, vec6),
             "dof_velocity": (dof, real),

@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.math.precision import vec3_type, vec6_type
+from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 
 
 @functools.cache
@@ -26,11 +26,12 @@ def spatial_functions(real: Any) -> SimpleNamespace:
     """Return the functions on spatial vectors for scalars of type `real`.
 
     The members are `wp.func`s: `angular_part`, `linear_part`, `spatial`, `cross_motion`, `sym_times_vec`,
-    `inertia_about_reference`, `inertia_times_motion`.
+    `symmetric_matrix`, `inertia_about_reference`, `inertia_times_motion`.
     """
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
     vec10 = vec10_type(real)
+    mat33 = mat33_type(real)
 
     @wp.func
     def angular_part(a: vec6) -> vec3:
@@ -61,6 +62,13 @@ def spatial_functions(real: Any) -> SimpleNamespace:
             tensor[0] * a[0] + tensor[1] * a[1] + tensor[2] * a[2],
             tensor[1] * a[0] + tensor[3] * a[1] + tensor[4] * a[2],
             tensor[2] * a[0] + tensor[4] * a[1] + tensor[5] * a[2],
+        )
+
+    @wp.func
+    def symmetric_matrix(tensor: vec6) -> mat33:
+        """Return a symmetric tensor given as (xx, xy, xz, yy, yz, zz)."""
+        return mat33(
+            tensor[0], tensor[1], tensor[2], tensor[1], tensor[3], tensor[4], tensor[2], tensor[4], tensor[5]
         )
 
     @wp.func
@@ -112,6 +120,7 @@ def spatial_functions(real: Any) -> SimpleNamespace:
         spatial=spatial,
         cross_motion=cross_motion,
         sym_times_vec=sym_times_vec,
+        symmetric_matrix=symmetric_matrix,
         inertia_about_reference=inertia_about_reference,
         inertia_times_motion=inertia_times_motion,
     )

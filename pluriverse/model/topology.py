@@ -50,6 +50,7 @@ class Topology:
     node_joint: wp.array[int]  # world-local joint
     node_body: wp.array[int]  # world-local body that the joint moves
     node_parent: wp.array[int]  # template-local node, -1 at the root
+    node_carrier: wp.array[int]  # template-local node whose rigid group the parent belongs to, -1 at the root
     node_type: wp.array[
         int
     ]  # JointType; free and distance joints are FREE at a root and FREE_BELOW elsewhere
@@ -104,6 +105,7 @@ class Template:
     node_joint: np.ndarray = field(init=False)
     node_body: np.ndarray = field(init=False)
     node_parent: np.ndarray = field(init=False)
+    node_carrier: np.ndarray = field(init=False)
     node_type: np.ndarray = field(init=False)
     node_tree: np.ndarray = field(init=False)
     node_coord: np.ndarray = field(init=False)
@@ -215,6 +217,8 @@ class Template:
     def _walk_from_roots(self) -> None:
         """Fill the columns that each node inherits from its parent."""
         depth: list[int] = []
+        group: list[int] = []  # node at the root of the rigid group of each node
+        carrier: list[int] = []
         last_dof: list[int] = []
         weld: list[int] = []
         static: list[bool] = []
@@ -229,9 +233,12 @@ class Template:
                 dof_depth.append(dof_depth[last] + 1 if last >= 0 else 0)
                 last = dof
             last_dof.append(last)
+            carrier.append(group[parent] if parent >= 0 else -1)
+            group.append(carrier[node] if count == 0 and parent >= 0 else node)
             body = int(self.node_body[node])
             weld.append(weld[parent] if count == 0 and parent >= 0 else body)
             static.append(last < 0)
+        self.node_carrier = np.array(carrier, dtype=np.int64)
         self.node_depth = np.array(depth, dtype=np.int64)
         self.dof_parent = np.array(dof_parent, dtype=np.int64)
         self.dof_depth = np.array(dof_depth, dtype=np.int64)
@@ -270,6 +277,7 @@ _NODE_FIELDS = (
     "node_joint",
     "node_body",
     "node_parent",
+    "node_carrier",
     "node_type",
     "node_tree",
     "node_coord",

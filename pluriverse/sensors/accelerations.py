@@ -18,8 +18,10 @@ import warp as wp
 
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.kinematics import BALL, FREE, eval_kinematics
+from pluriverse.dynamics.rigid_groups import is_welded
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
+from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 
@@ -35,6 +37,7 @@ def _kernels() -> SimpleNamespace:
     angular_part = functions.angular_part
     linear_part = functions.linear_part
     sym_times_vec = functions.sym_times_vec
+    rotate_sym = rotation_functions(_REAL).rotate_sym
 
     @wp.func
     def read_rate(before: wp.array[float], after: wp.array[float], dof: int, rate: wp.float64) -> wp.float64:
@@ -85,6 +88,7 @@ def _kernels() -> SimpleNamespace:
         topology: Topology,
         body_mass: wp.array[float],  # [body] kg
         body_com: wp.array[wp.vec3],  # [body] m, body frame
+        body_inertia: wp.array[wp.mat33],  # [body] kg m^2, about the centre of mass, body axes
         gravity: wp.array[wp.vec3],  # [world] m/s^2
         # states
         joint_q: wp.array[float],  # [coord]
@@ -179,7 +183,10 @@ def _kernels() -> SimpleNamespace:
             extra[node] = added
 
             # Total acceleration of the centre of mass as a material point, minus gravity.
-            total = data.node_acceleration[node]
+            place = node
+            if is_welded(topology, index):
+                place = node_base + topology.node_carrier[index]
+            total = data.node_acceleration[place]
             for entry in range(6):
                 total[entry] = total[entry] + added[entry]
             com_arm = data.node_com[node]
@@ -192,8 +199,9 @@ def _kernels() -> SimpleNamespace:
             # The wrench that the body alone needs of its joint, about the reference point.
             given = contact_wrench[body] + body_f[body]
             force = wp.float64(body_mass[body]) * com_acceleration - wp.vec3d(wp.spatial_top(given))
-            torque = sym_times_vec(data.node_inertia[node], alpha_all)
-            torque += wp.cross(omega, sym_times_vec(data.node_inertia[node], omega))
+            inertia = rotate_sym(data.node_rotation[node], wp.mat33d(body_inertia[body]))
+            torque = sym_times_vec(inertia, alpha_all)
+            torque += wp.cross(omega, sym_times_vec(inertia, omega))
             torque -= wp.vec3d(wp.spatial_bottom(given))
             data.node_wrench[node] = spatial(torque + wp.cross(com_arm, force), force)
 
@@ -261,6 +269,7 @@ class BodyAccelerations:
                 model.topology,
                 model.body_mass,
                 model.body_com,
+                model.body_inertia,
                 model.gravity,
                 before.joint_q,
                 before.joint_qd,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pluriverse import Control, Model, State
+from pluriverse import Control, JointType, Model, State
 from pluriverse.dynamics import Workspace, eval_free_motion, eval_kinematics
 
 from .trees import (
@@ -68,6 +68,13 @@ def random_trees() -> list[Tree]:
     return [random_tree(rng, int(rng.integers(1, 16))) for _ in range(16)]
 
 
+def welded_trees() -> list[Tree]:
+    """Return trees whose bodies are mostly fixed to others, as in the files of many robots."""
+    rng = np.random.default_rng(11)
+    kinds = [JointType.FIXED] * 4 + [JointType.REVOLUTE, JointType.BALL, JointType.D6, JointType.FREE]
+    return [random_tree(rng, int(rng.integers(4, 24)), kinds=kinds) for _ in range(6)]
+
+
 def robot_trees(assets: Path) -> list[Tree]:
     """Return the bodies of real robots."""
     return [tree_from_mujoco(mujoco.MjModel.from_xml_path(str(assets / robot))) for robot in ROBOTS]
@@ -86,12 +93,18 @@ def random_worlds_single() -> Worlds:
 
 
 @pytest.fixture(scope="session")
+def welded_worlds() -> Worlds:
+    """Return worlds of trees with many fixed joints, in double precision."""
+    return make_worlds(welded_trees(), wp.float64, seed=3)
+
+
+@pytest.fixture(scope="session")
 def robot_worlds(robot_assets) -> Worlds:
     """Return worlds of real robots in double precision."""
     return make_worlds(robot_trees(robot_assets), wp.float64, seed=2)
 
 
-@pytest.fixture(params=["random", "robots"])
+@pytest.fixture(params=["random", "welded", "robots"])
 def worlds(request) -> Worlds:
     """Return worlds in double precision: random trees, then robots (skipped where files are missing)."""
-    return request.getfixturevalue({"random": "random_worlds", "robots": "robot_worlds"}[request.param])
+    return request.getfixturevalue(f"{request.param.removesuffix('s')}_worlds")

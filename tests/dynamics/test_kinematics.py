@@ -14,7 +14,7 @@ POSE_ERROR = 1e-13
 
 
 def test_node_poses_and_inertias_are_those_of_mujoco(worlds):
-    """Orientation, origin, centre of mass and rotational inertia of every body, in world axes."""
+    """Orientation, origin and centre of mass of every body, and the inertia of every group, in world axes."""
     model, workspace = worlds.model, worlds.workspace
     for world, (tree, oracle) in enumerate(zip(worlds.trees, worlds.oracles, strict=True)):
         template = model.templates[model.world_template[world]]
@@ -22,7 +22,9 @@ def test_node_poses_and_inertias_are_those_of_mujoco(worlds):
         rotations = world_range(model, world, workspace.node_rotation, "joint")
         offsets = world_range(model, world, workspace.node_offset, "joint")
         coms = world_range(model, world, workspace.node_com, "joint")
-        inertias = world_range(model, world, workspace.node_inertia, "joint")
+        group_coms = world_range(model, world, workspace.group_com, "joint")
+        inertias = world_range(model, world, workspace.group_inertia, "joint")
+        groups: dict[int, list[int]] = {}
         references = world_range(model, world, workspace.tree_ref, "tree")
         for node in range(template.node_count):
             entry = tree.joint_order[template.node_joint[node]]
@@ -32,9 +34,28 @@ def test_node_poses_and_inertias_are_those_of_mujoco(worlds):
             np.testing.assert_allclose(rotations[node], orientation, rtol=0.0, atol=POSE_ERROR)
             np.testing.assert_allclose(reference + offsets[node], data.xpos[body], rtol=0.0, atol=POSE_ERROR)
             np.testing.assert_allclose(reference + coms[node], data.xipos[body], rtol=0.0, atol=POSE_ERROR)
-            inertia = orientation @ tree.joints[entry].inertia @ orientation.T
+            weld = template.body_node[template.body_weld[template.node_body[node]]]
+            groups.setdefault(int(weld), []).append(node)
+        for carrier, nodes in groups.items():
+            masses, centres, tensors = [], [], []
+            for node in nodes:
+                entry = tree.joint_order[template.node_joint[node]]
+                orientation = data.xmat[oracle.body(entry)].reshape(3, 3)
+                masses.append(tree.joints[entry].mass)
+                centres.append(data.xipos[oracle.body(entry)])
+                tensors.append(orientation @ tree.joints[entry].inertia @ orientation.T)
+            centre = np.average(centres, axis=0, weights=masses)
+            reference = references[template.node_tree[carrier]]
+            np.testing.assert_allclose(reference + group_coms[carrier], centre, rtol=0.0, atol=POSE_ERROR)
+            inertia = sum(tensors)
+            for mass, place in zip(masses, centres, strict=True):
+                arm = place - centre
+                inertia = inertia + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
             np.testing.assert_allclose(
-                inertias[node], inertia[np.triu_indices(3)], rtol=0.0, atol=POSE_ERROR * np.abs(inertia).max()
+                inertias[carrier],
+                inertia[np.triu_indices(3)],
+                rtol=0.0,
+                atol=POSE_ERROR * np.abs(inertia).max(),
             )
 
 

@@ -448,6 +448,7 @@ class SolverSAP(SolverBase):
 
     def update_body_poses(self, worlds: wp.array, state: State) -> None:
         """Write poses and velocities of bodies from the joint state, with the bits that `step` gives them."""
+        self.dynamics.groups.update(worlds)
         eval_body_state(self.model, worlds, state, self.dynamics)
 
     def sync_from_model(self) -> None:

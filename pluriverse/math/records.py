@@ -1,0 +1,41 @@
+"""Comparing the memory of arrays in kernels, in native code: loops over words that vectorize."""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+_WORDS = """
+    const unsigned int* a = (const unsigned int*)(now.data + first);
+    unsigned int* b = (unsigned int*)(kept.data + first);
+    const int words = count * (int)(sizeof(*now.data) / sizeof(unsigned int));
+"""
+
+_IS_KEPT = """
+    unsigned int differs = 0;
+    for (int w = 0; w < words; ++w) differs |= a[w] ^ b[w];
+    return differs == 0;
+"""
+
+_KEEP = """
+    for (int w = 0; w < words; ++w) b[w] = a[w];
+"""
+
+
+@functools.cache
+def record_functions(dtype: Any) -> SimpleNamespace:
+    """Return the functions on ranges of two contiguous arrays of a type made of 32-bit words.
+
+    - `is_kept(now, kept, first, count) -> int`: 1 if the range has the same bits in both, else 0. NaN equals
+      itself, and 0 differs from -0.
+    - `keep(now, kept, first, count)`: copies the range of `now` to `kept`.
+    """
+
+    @wp.func_native(_WORDS + _IS_KEPT)
+    def is_kept(now: wp.array(dtype=dtype), kept: wp.array(dtype=dtype), first: int, count: int) -> int: ...
+
+    @wp.func_native(_WORDS + _KEEP)
+    def keep(now: wp.array(dtype=dtype), kept: wp.array(dtype=dtype), first: int, count: int): ...
+
+    return SimpleNamespace(is_kept=is_kept, keep=keep)
