@@ -25,6 +25,8 @@ class CustomColumn:
         self.shape = component_shape(dtype)
         self.size = 0
         """Number of stored rows."""
+        self.is_shared = False
+        """Whether the declarations of several builders have this column, which stays empty then."""
         self._rows = np.empty((0, *self.shape), dtype=number_type(dtype))
         self._given = np.zeros(0, dtype=bool)
 
@@ -56,6 +58,7 @@ class CustomColumn:
 
     def grow(self, size: int) -> None:
         """Store at least `size` rows."""
+        assert not self.is_shared, "values are written to a declaration that other builders share"
         if size > len(self._rows):
             capacity = max(size, 2 * len(self._rows), 16)
             rows = np.empty((capacity, *self.shape), dtype=self._rows.dtype)
@@ -81,6 +84,7 @@ class CustomColumn:
         result.__dict__.update(self.__dict__)
         # Of no length, so that `grow` allocates memory of its own.
         result.size, result._rows, result._given = 0, self._rows[:0], self._given[:0]
+        result.is_shared = False
         return result
 
     def taken(self, rows: np.ndarray, count: int) -> "CustomColumn":

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribute
+from pluriverse.builder.custom_attribute_table import CustomAttributeTable
 from pluriverse.builder.custom_attributes import (
     add_custom_frequency,
     check_same,
@@ -52,7 +53,7 @@ def append_custom_copies(
         added = rows_of(target, key).extend(size * len(worlds))
         target.custom_rows[key].view("world")[added] = np.repeat(worlds, size)
         begins[key] = added.start + size * np.arange(len(worlds))
-    for key, attribute in source.custom_attributes.items():
+    for key, attribute in source.custom_attributes.read_all():
         if not attribute.column.size and _stays_default(attribute):
             continue
         column = target.custom_attributes[key].column
@@ -76,12 +77,16 @@ def declare_custom_attributes(target: BuilderTables, source: BuilderTables, what
     target.is_for_mujoco |= source.is_for_mujoco
     for frequency in source.custom_frequencies.values():
         add_custom_frequency(target, frequency)
-    for key, attribute in source.custom_attributes.items():
-        known = target.custom_attributes.get(key)
-        if known is None:
-            target.custom_attributes[key] = attribute.declaration()
-        else:
+    shared = {}
+    for key, attribute in source.custom_attributes.read_all():
+        known = target.custom_attributes.read(key)
+        if known is not None:
             check_same(known, attribute, what)
+        elif attribute.column.is_shared:
+            shared[key] = attribute
+        else:
+            target.custom_attributes[key] = attribute.declaration()
+    target.custom_attributes.share(shared)
 
 
 def _stays_default(attribute: CustomAttribute) -> bool:
@@ -232,7 +237,7 @@ def _transform(
 
 def taken_custom_attributes(
     builder: BuilderTables, kept: Mapping[str, np.ndarray], became: Mapping[str, np.ndarray] | None = None
-) -> dict[str, CustomAttribute]:
+) -> CustomAttributeTable:
     """Return the attributes of a builder after entities were removed or reordered.
 
     Args:
@@ -242,7 +247,7 @@ def taken_custom_attributes(
         became: For each kind whose entities became part of others, the former index of the entity that
             references go to instead, -1 for none.
     """
-    result = {}
+    result = CustomAttributeTable()
     new_indices: dict[str, np.ndarray] = {}
     for kind, indices in kept.items():
         count = max(custom_entity_count(builder, FREQUENCY_OF_KEY[kind]), int(indices.max(initial=-1)) + 1)
@@ -253,7 +258,10 @@ def taken_custom_attributes(
         if became is not None and kind in became:
             new_index[:-1] = new_index[became[kind]]
         new_indices[kind] = new_index
-    for key, attribute in builder.custom_attributes.items():
+    for key, attribute in builder.custom_attributes.read_all():
+        if attribute.column.is_shared:
+            result[key] = attribute
+            continue
         own = attribute.copied()
         size = custom_entity_count(builder, attribute.frequency)
         kinds = kinds_of_rows(builder, attribute, size)
@@ -271,7 +279,7 @@ def taken_custom_attributes(
 def given_entities(builder: BuilderTables, kind: str, entities: np.ndarray) -> list[tuple[str, int]]:
     """Return the custom attributes (by key) with a value for any of some entities, and those entities."""
     found: list[tuple[str, int]] = []
-    for key, attribute in builder.custom_attributes.items():
+    for key, attribute in builder.custom_attributes.read_all():
         if attribute.frequency_key == kind:
             given = entities[entities < attribute.column.size]
             found += [(key, int(entity)) for entity in given[attribute.column.given[given]]]

@@ -23,7 +23,7 @@ def put_custom_attributes(model: Model, builder: BuilderTables) -> None:
         table = rows_of(builder, key)
         model.custom_frequency_counts[key] = len(table)
         model.custom_frequency_world[key] = _worlds_of_rows(builder, key)
-    for attribute in builder.custom_attributes.values():
+    for _, attribute in builder.custom_attributes.read_all():
         count = model.get_frequency_count(attribute.frequency)
         if attribute.column.size > count:
             raise ValueError(
@@ -48,7 +48,7 @@ def put_custom_attributes(model: Model, builder: BuilderTables) -> None:
             continue
         count = model.custom_frequency_counts[key]
         owners = np.full(count, -1, dtype=np.int64)
-        if owner in builder.custom_attributes:
+        if owner is not None and owner in builder.custom_attributes:
             owners = builder.custom_attributes[owner].column.resolved(count).astype(np.int64)
         if frequency.articulation_owner_resolver is not None and (owners < 0).any():
             resolved = np.asarray(frequency.articulation_owner_resolver(builder), dtype=np.int64)

@@ -8,6 +8,7 @@ shared by all worlds. In each world the copies precede its own entities.
 import numpy as np
 
 from pluriverse.builder.custom_attribute import FREQUENCY_OF_KEY, CustomAttribute
+from pluriverse.builder.custom_attribute_table import CustomAttributeTable
 from pluriverse.builder.custom_attributes import JOINT_CONSTRAINT_COUNT, custom_entity_count, rows_of
 from pluriverse.builder.custom_merge import kinds_of_rows
 from pluriverse.builder.tables import BuilderTables
@@ -138,10 +139,12 @@ def copy_global_bodies(builder: BuilderTables) -> None:
     orders["joint_constraint"] = PartLayout(joints, JOINT_CONSTRAINT_COUNT - dof_count)
     kinds = {key: _kinds_of(builder, attribute) for key, attribute in builder.custom_attributes.items()}
     orders |= _order_rows(builder, copied, orders, kinds)
-    attributes = {
-        key: _moved_attribute(builder, attribute, kinds[key], orders)
-        for key, attribute in builder.custom_attributes.items()
-    }
+    attributes = CustomAttributeTable(
+        {
+            key: _moved_attribute(builder, attribute, kinds[key], orders)
+            for key, attribute in builder.custom_attributes.items()
+        }
+    )
     _move_tables(builder, orders)
     for key in builder.custom_frequencies:
         rows = builder.custom_rows[key].taken(orders[key].origin)

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from pluriverse.builder.columns import Column, Table, column, make_tables
-from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
+from pluriverse.builder.custom_attribute import CustomFrequency
+from pluriverse.builder.custom_attribute_table import CustomAttributeTable
 from pluriverse.builder.inputs import Vector, as_gravity
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.shape_config import ShapeConfig
@@ -175,7 +176,7 @@ class BuilderTables:
         """The different `Appearance`s of all shapes, only added to by `add_shape` and `set_appearance`."""
         self.appearance_of_content: dict[bytes, int] = {}
         """Index of each appearance by its contents."""
-        self.custom_attributes: dict[str, CustomAttribute] = {}
+        self.custom_attributes = CustomAttributeTable()
         """The declared attributes with the values given so far, by key ("namespace:name", or "name")."""
         self.custom_frequencies: dict[str, CustomFrequency] = {}
         """The declared custom frequencies, by key."""

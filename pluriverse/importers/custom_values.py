@@ -68,7 +68,7 @@ class XmlAttributes:
         # Attributes that SolverMuJoCo declares are read from MuJoCo's compiled model, including defaults.
         self._attributes = [
             attribute
-            for attribute in builder.custom_attributes.values()
+            for _, attribute in builder.custom_attributes.read_all()
             if not attribute.is_custom_frequency and attribute.namespace != "mujoco"
         ]
 

@@ -6,6 +6,7 @@ is left to it, as are options of the whole model, which other files would share,
 defaults are resolved; those that are MuJoCo's own are not written.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class MujocoNamespace:
         """Return custom attributes by key: the given ones that are declared and differ from the default."""
         result = {}
         for name, value in values.items():
-            attribute = self._builder.custom_attributes.get(f"mujoco:{name}")
+            attribute = self._builder.custom_attributes.read(f"mujoco:{name}")
             if attribute is None:
                 continue
             row = attribute.convert(value)
@@ -122,11 +123,11 @@ class MujocoNamespace:
         option, builder = source.model.opt, self._builder
         given = _given_options(source)
         for name in sorted(given):
-            attribute = builder.custom_attributes.get(f"mujoco:{name}")
+            attribute = builder.custom_attributes.read(f"mujoco:{name}")
             if attribute is None or attribute.is_custom_frequency:
                 continue
             if self.is_asked or attribute.frequency is Entity.WORLD:
-                set_value(builder, attribute, getattr(option, name))
+                set_value(builder, builder.custom_attributes[attribute.key], getattr(option, name))
         for name, on in _given_switches(source).items() if self.is_asked else ():
             key = "mujoco:enable_sleeping" if name == "sleep" else f"mujoco:flag_{name}"
             if key in builder.custom_attributes:
@@ -137,18 +138,23 @@ class MujocoNamespace:
 
 def _given_options(source: MjcfSource) -> set[str]:
     """Return the names of the options that a document sets; without XML, those that are not default."""
-    import mujoco
-
     if source.tree is not None:
         return {name for element in source.tree.root.iter("option") for name in element.attrib}
-    default = mujoco.MjSpec().compile().opt
-    names = [name for name in dir(default) if not name.startswith("_")]
     return {
         name
-        for name in names
-        if isinstance(getattr(default, name), int | float | np.ndarray)
-        and not np.array_equal(getattr(default, name), getattr(source.model.opt, name))
+        for name, default in _default_options().items()
+        if not np.array_equal(default, getattr(source.model.opt, name))
     }
+
+
+@functools.cache
+def _default_options() -> dict[str, Any]:
+    """Return the options of a document that sets none."""
+    import mujoco
+
+    default = mujoco.MjOption()
+    values = {name: getattr(default, name) for name in dir(default) if not name.startswith("_")}
+    return {name: value for name, value in values.items() if isinstance(value, int | float | np.ndarray)}
 
 
 def _given_switches(source: MjcfSource) -> dict[str, bool]:
@@ -158,7 +164,7 @@ def _given_switches(source: MjcfSource) -> dict[str, bool]:
     if source.tree is not None:
         flags = list(source.tree.root.iter("flag"))
         return {name: value == "enable" for flag in flags for name, value in flag.attrib.items()}
-    default, own = mujoco.MjSpec().compile().opt, source.model.opt
+    default, own = mujoco.MjOption(), source.model.opt
     result = {}
     for kind, bits, sense in (("Disable", "disableflags", False), ("Enable", "enableflags", True)):
         changed = getattr(default, bits) ^ getattr(own, bits)

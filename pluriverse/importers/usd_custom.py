@@ -39,7 +39,7 @@ class UsdCustom:
         # A builder may have the namespace of MuJoCo from an MJCF document, which is no wish to have it.
         self._attributes = [
             attribute
-            for attribute in builder.custom_attributes.values()
+            for _, attribute in builder.custom_attributes.read_all()
             if attribute.namespace != NAMESPACE or builder.is_for_mujoco
         ]
         self._frequencies = [

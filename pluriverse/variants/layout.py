@@ -169,8 +169,8 @@ def _structure(builder: Any) -> tuple[Any, ...]:
 
 def _custom_contents(builder: Any) -> Iterator[tuple[str, bytes, Any]]:
     """Yield the custom attributes that have values. Variants share a layout only if these agree."""
-    for key, attribute in sorted(builder.custom_attributes.items()):
-        column = attribute.column
+    columns = {key: attribute.column for key, attribute in builder.custom_attributes.read_all()}
+    for key, column in sorted((key, column) for key, column in columns.items() if column.size):
         if column.given.any():
             rows = column.rows
             yield key, column.given.tobytes(), repr(rows.tolist()) if rows.dtype == object else rows.tobytes()

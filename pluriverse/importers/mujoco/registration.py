@@ -326,17 +326,16 @@ def declare_custom_attributes(builder: Any) -> None:
     frequencies, attributes = _declarations()
     for frequency in frequencies:
         builder.add_custom_frequency(frequency)
-    for attribute in attributes:
-        known = builder.custom_attributes.get(attribute.key)
-        if known is None:  # checked once, as every import declares them
-            builder.custom_attributes[attribute.key] = attribute.declaration()
-        elif known.frequency != attribute.frequency:
-            builder.add_custom_attribute(attribute)
+    table = builder.custom_attributes
+    for key in table.keys() & attributes.keys():
+        if table.read(key).frequency != attributes[key].frequency:
+            builder.add_custom_attribute(attributes[key])
+    table.share(attributes)
 
 
 @functools.cache
-def _declarations() -> tuple[list[CustomFrequency], list[CustomAttribute]]:
-    """Return the frequencies and the attributes of the namespace."""
+def _declarations() -> tuple[list[CustomFrequency], dict[str, CustomAttribute]]:
+    """Return the frequencies and the attributes of the namespace, the latter shared by all builders."""
     frequencies, attributes = [], []
     for name in FREQUENCIES:
         key = f"{NAMESPACE}:{name}"
@@ -360,7 +359,9 @@ def _declarations() -> tuple[list[CustomFrequency], list[CustomAttribute]]:
     for kind, entries in TABLES:
         key_or_kind = f"{NAMESPACE}:{kind}" if isinstance(kind, str) else kind
         attributes += [_attribute(key_or_kind, entry) for entry in entries]
-    return frequencies, attributes
+    for attribute in attributes:
+        attribute.column.is_shared = True
+    return frequencies, {attribute.key: attribute for attribute in attributes}
 
 
 def _has(name: str) -> Callable[[Any, dict[str, Any]], int | None]:
