@@ -89,6 +89,8 @@ class Asset:
         options: Options that it was read with.
         chain_names: Names of the joints of bodies that have several in the file, by name of the body.
         drive_modes: Drive modes of degrees of freedom by name, where the file gives them.
+        own_name: Returns the name in the file of a body or joint, from its label and that of the body before
+            it: of the parent of a body, of the child of a joint. By default the last part of its label.
         shape_filter: Pairs of shapes that the file keeps from colliding, shape [pair, 2].
 
     Raises:
@@ -103,11 +105,18 @@ class Asset:
         *,
         chain_names: dict[str, list[str]] | None = None,
         drive_modes: dict[str, DofDriveMode] | None = None,
+        own_name: Callable[[str, str], str] | None = None,
     ):
         self.name = name
         self.builder = builder = replace_holding_joints(builder)
         self.options = options.copy()
-        self.body_names = [_last(label) for label in builder.body_label]
+        self._own_name = own_name or (lambda label, before: _last(label))
+        labels = builder.body_label
+        parents = dict(zip(builder.joint_child.tolist(), builder.joint_parent.tolist(), strict=True))
+        self.body_names = [
+            self._own_name(label, labels[parent] if (parent := parents.get(body, -1)) >= 0 else "")
+            for body, label in enumerate(labels)
+        ]
         self.joints: list[AssetJoint] = []
         self.dofs: list[AssetDof] = []
         self.actuators: list[ActuatorProperties] = []
@@ -271,8 +280,9 @@ class Asset:
                 continue
             first_dof, first_coord = int(builder.joint_qd_start[joint]), int(builder.joint_q_start[joint])
             linear, angular = (int(count) for count in builder.joint_dof_dim[joint])
-            name = _last(builder.joint_label[joint])
-            body = self.body_names[int(builder.joint_child[joint])]
+            child = int(builder.joint_child[joint])
+            name = self._own_name(builder.joint_label[joint], builder.body_label[child])
+            body = self.body_names[child]
             if kind is ModelJointType.D6:
                 names = chain_names.get(body, [])
                 if len(names) == linear + angular:  # several joints of the file are one of the model

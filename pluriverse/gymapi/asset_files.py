@@ -73,8 +73,9 @@ def load_urdf(root: str, filename: str, options: AssetOptions) -> Asset:
 
     builder = asset_builder(options)
     report = read(builder, False)
-    asset = _finish(path.stem, builder, options)
-    _note_merged_links(asset, report)
+    prefix = f"{report.label}/"  # names of links may have slashes of their own
+    asset = _finish(path.stem, builder, options, own_name=lambda label, before: label.removeprefix(prefix))
+    _note_merged_links(asset, report, lambda label: label.removeprefix(prefix))
     asset.read_visuals = lambda: _read_visuals(read, options, report)
     return asset
 
@@ -148,20 +149,27 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
     for actuator in actuators:
         if actuator.joint:
             modes[actuator.joint] = _MODES[actuator.type]
-    asset = _finish(path.stem, builder, options, chain_names=names, drive_modes=modes)
+    world = f"{report.label}/worldbody/"
+    asset = _finish(
+        path.stem,
+        builder,
+        options,
+        chain_names=names,
+        drive_modes=modes,
+        own_name=lambda label, before: label.removeprefix(f"{before}/").removeprefix(world),
+    )
     asset.actuators = actuators
-    _note_merged_links(asset, report)
     asset.read_visuals = lambda: _read_visuals(read, options, report)
     _add_tendons(asset, model)
     return asset
 
 
-def _note_merged_links(asset: Asset, report: ImportReport) -> None:
+def _note_merged_links(asset: Asset, report: ImportReport, own_name: Callable[[str], str]) -> None:
     """Record the poses of links that were merged into others."""
     for label, body in report.merged_links.items():
-        asset.merged_links[_last(label)] = _last(body)
+        asset.merged_links[own_name(label)] = own_name(body)
         position, quat = report.merged_poses[label][:3], report.merged_poses[label][3:]
-        asset.merged_poses[_last(label)] = Transform(Vec3(*position.tolist()), Quat(*quat.tolist()))
+        asset.merged_poses[own_name(label)] = Transform(Vec3(*position.tolist()), Quat(*quat.tolist()))
 
 
 def _drop_sensors(spec: Any, report: ImportReport) -> None:
@@ -220,7 +228,7 @@ def load_usd(root: str, filename: str, options: AssetOptions) -> Asset:
             driven = _DRIVES.get(int(builder.joint_target_mode[start]))
             modes[_last(label)] = driven or DofDriveMode(int(options.default_dof_drive_mode))
     asset = _finish(path.stem, builder, options, drive_modes=modes)
-    _note_merged_links(asset, report)
+    _note_merged_links(asset, report, _last)
     asset.read_visuals = lambda: _read_visuals(read, options, report)
     return asset
 
@@ -245,6 +253,7 @@ def _finish(
     *,
     chain_names: dict[str, list[str]] | None = None,
     drive_modes: dict[str, DofDriveMode] | None = None,
+    own_name: Callable[[str, str], str] | None = None,
 ) -> Asset:
     if options.replace_cylinder_with_capsule:
         kinds = builder.shape_type.copy()
@@ -259,7 +268,7 @@ def _finish(
     if options.override_com or options.override_inertia:
         _override_masses(builder, options)
     _raise_to_floor(builder)
-    return Asset(name, builder, options, chain_names=chain_names, drive_modes=drive_modes)
+    return Asset(name, builder, options, chain_names=chain_names, drive_modes=drive_modes, own_name=own_name)
 
 
 def _decompose(builder: ModelBuilder, options: AssetOptions) -> None:

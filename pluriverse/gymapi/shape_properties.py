@@ -1,5 +1,6 @@
 """Shape properties: materials of the shapes of an asset or an actor."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from pluriverse.gymapi.arguments import as_list
 from pluriverse.gymapi.asset import Asset
 from pluriverse.gymapi.asset_files import CONTACT_STIFFNESS
-from pluriverse.gymapi.errors import GymError, require
+from pluriverse.gymapi.errors import GymError, GymWarning, require
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.store import asset_rows, read, write
 from pluriverse.gymapi.structures import PhysXParams, RigidShapeProperties
@@ -125,6 +126,8 @@ def _columns(asset: Asset, properties: Any, call: str, whose: str) -> dict[str, 
     columns = {}
     for name in RigidShapeProperties.__dataclass_fields__:
         columns[name] = np.array([getattr(part, name) for part in parts], dtype=np.float64)
+        if name == "friction":
+            columns[name] = _without_negative_friction(columns[name], call, whose)
         low = -np.inf if name == "filter" else 0.0
         offset = name in ("contact_offset", "rest_offset")  # NaN: that of the sim
         sound = (columns[name] >= low) | (np.isnan(columns[name]) & offset)
@@ -140,3 +143,16 @@ def _columns(asset: Asset, properties: Any, call: str, whose: str) -> dict[str, 
             "be in 0 to 1: no bounce gives more speed than there was."
         )
     return columns
+
+
+def _without_negative_friction(friction: np.ndarray, call: str, whose: str) -> np.ndarray:
+    """Return the coefficients with 0 in place of negative ones, which some scripts draw, with a warning."""
+    if (friction < 0.0).any():
+        shape = int(np.argmax(friction < 0.0))
+        warnings.warn(
+            f"{call}: friction of shape {shape} of {whose} is {friction[shape]}; coefficients below 0 count "
+            "as 0. Draw them from a range that begins at 0.",
+            GymWarning,
+            stacklevel=5,
+        )
+    return np.where(friction < 0.0, 0.0, friction)

@@ -1,7 +1,9 @@
 """Patterns: which labels are meant.
 
 A pattern with wildcards (`*`, `?`, `[abc]`) or a regular expression is compared with the whole label and, if
-it has no slash, with the last part of the label: `hinge*` finds `robot/leg/hinge_1`.
+it has no slash, with the last part of the label: `hinge*` finds `robot/leg/hinge_1`. A pattern with slashes
+that fits no whole label is compared with as many last parts: names of links may have slashes of their own, so
+`left/finger` finds `robot/left/finger`.
 """
 
 import fnmatch
@@ -21,6 +23,11 @@ _SUGGESTION_COUNT = 5
 def leaf(label: str) -> str:
     """Return the last part of a label: its name without the prefixes of what holds it."""
     return label.rsplit("/", 1)[-1]
+
+
+def _tail(label: str, count: int) -> str:
+    """Return the last `count` parts of a label."""
+    return "/".join(label.split("/")[-count:])
 
 
 def listed(patterns: Patterns) -> list[Pattern]:
@@ -63,7 +70,10 @@ def match_labels(
             matches = places == int(pattern)
         else:
             accepts = _acceptor(pattern)
-            matches = np.array([accepts(label) for label in unique], dtype=bool)[inverse.reshape(-1)]
+            accepted = [accepts(label) for label in unique]
+            if isinstance(pattern, str) and "/" in pattern and not any(accepted):
+                accepted = [accepts(_tail(label, pattern.count("/") + 1)) for label in unique]
+            matches = np.array(accepted, dtype=bool)[inverse.reshape(-1)]
         if not matches.any():
             raise KeyError(f"{what}: no {kind} matches {_shown(pattern)}; {_known(unique.tolist(), pattern)}")
         found |= matches

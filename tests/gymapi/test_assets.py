@@ -113,6 +113,32 @@ def test_compliance_is_how_far_a_load_sinks(gym):
     np.testing.assert_allclose(sunk, 8.0 * 9.81 * 1e-4 / 4.0, rtol=0.05)
 
 
+LINK = """<link name="{}"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+NAMES_WITH_SLASHES = {
+    "arm.urdf": '<robot name="dog">'
+    + "".join(LINK.format(name) for name in ("trunk", "arm/lower", "arm/tip"))
+    + """<joint name="arm/shoulder" type="revolute"><parent link="trunk"/><child link="arm/lower"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+    <joint name="arm/weld" type="fixed" dont_collapse="true"><parent link="arm/lower"/>
+    <child link="arm/tip"/></joint></robot>""",
+    "arm.xml": """<mujoco model="dog"><worldbody><body name="trunk"><freejoint/><geom size="0.1"/>
+    <body name="arm/lower"><joint name="arm/shoulder" range="-1 1"/><geom size="0.1"/>
+    <body name="arm/tip"><geom size="0.1"/></body></body></body></worldbody></mujoco>""",
+}
+
+
+@pytest.mark.parametrize("file", NAMES_WITH_SLASHES)
+def test_names_keep_their_slashes(gym, tmp_path, file):
+    """Robots that carry an arm have links called wx250s/gripper_link, which scripts look up by that name."""
+    (tmp_path / file).write_text(NAMES_WITH_SLASHES[file])
+    sim = make_sim()
+    asset = gym.load_asset(sim, str(tmp_path), file, undamped(collapse_fixed_joints=True))
+    assert gym.get_asset_rigid_body_names(asset) == ["trunk", "arm/lower", "arm/tip"]
+    assert gym.get_asset_dof_names(asset) == ["arm/shoulder"]
+    assert gym.find_asset_rigid_body_index(asset, "arm/tip") == 2
+
+
 def test_a_box_without_depth_is_a_plate(gym):
     """Scripts hide tables by sizes of zero; a box without any size remains an error."""
     sim = make_sim()

@@ -190,6 +190,20 @@ def test_friction_decides_what_slides(gym):
     np.testing.assert_allclose(speeds, expected, rtol=0.03, atol=0.02)
 
 
+def test_friction_below_zero_counts_as_none(gym):
+    """Suites draw coefficients from ranges that begin below 0; NaN remains an error."""
+    sim = make_sim()
+    asset = gym.create_box(sim, 0.2, 0.2, 0.2)
+    properties = gym.get_asset_rigid_shape_properties(asset)
+    properties[0].friction = -0.3
+    with pytest.warns(gymapi.GymWarning, match=r"friction of shape 0 of .* is -0\.3"):
+        gym.set_asset_rigid_shape_properties(asset, properties)
+    assert gym.get_asset_rigid_shape_properties(asset)[0].friction == 0.0
+    properties[0].friction = float("nan")
+    with pytest.raises(ValueError, match="friction of shape 0"):
+        gym.set_asset_rigid_shape_properties(asset, properties)
+
+
 def test_velocities_decay_by_the_damping_of_the_asset(gym):
     """A spinning body slows as exp(-0.5 t) by default, and a moving one not at all."""
     sim = make_sim(gravity=0.0)

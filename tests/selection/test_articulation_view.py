@@ -7,6 +7,7 @@ import warp as wp
 import pluriverse as pv
 from pluriverse import Entity
 from pluriverse.selection import ArticulationView
+from pluriverse.selection.patterns import match_labels
 
 from .robots import different_worlds, equal_worlds, fill_with_numbers, make_model, make_robot
 
@@ -265,6 +266,22 @@ def test_filters_keep_and_leave_out():
     assert whole.joint_coord_names[6:8] == ["root:6", "hip0_joint"]
     assert whole.joint_dof_names[5:7] == ["root:5", "hip0_joint"]
     assert whole.root_joint_type == pv.JointType.FREE
+
+
+def test_patterns_with_slashes_compare_last_parts_where_no_label_fits():
+    """Links of robots that carry an arm have slashes in their names."""
+    labels = ["dog/arm/tip", "dog/tip", "cat/arm/tip", "arm/tip"]
+
+    def matched(pattern, labels=labels):
+        rows = np.arange(len(labels))
+        return match_labels(labels, rows, pattern, what="body", kind="body").tolist()
+
+    assert matched("arm/tip") == [False, False, False, True]
+    assert matched("arm/tip", labels[:3]) == [True, False, True]
+    assert matched("arm/t*", labels[:3]) == [True, False, True]
+    assert matched("tip") == [True, True, True, True]
+    with pytest.raises(KeyError, match="leg/tip"):
+        matched("leg/tip")
 
 
 def test_model_without_worlds():
