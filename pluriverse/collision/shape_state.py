@@ -17,17 +17,6 @@ from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.launch import launch_kernel
 from pluriverse.types import GeoType
 
-PLANE = wp.constant(int(GeoType.PLANE))
-SPHERE = wp.constant(int(GeoType.SPHERE))
-CAPSULE = wp.constant(int(GeoType.CAPSULE))
-ELLIPSOID = wp.constant(int(GeoType.ELLIPSOID))
-CYLINDER = wp.constant(int(GeoType.CYLINDER))
-BOX = wp.constant(int(GeoType.BOX))
-CONE = wp.constant(int(GeoType.CONE))
-CONVEX_MESH = wp.constant(int(GeoType.CONVEX_MESH))
-MESH = wp.constant(int(GeoType.MESH))
-HFIELD = wp.constant(int(GeoType.HFIELD))
-
 # Position [m] beyond which a pose counts as diverged. Products of two such lengths stay far from the float32
 # limit.
 POSITION_LIMIT = wp.constant(1.0e8)
@@ -196,9 +185,9 @@ def rotation_of(q: wp.quat) -> wp.mat33:
 @wp.func
 def is_meshed(shape_type: int) -> bool:
     """Return whether a shape has its geometry from a mesh or height field."""
-    result = shape_type == HFIELD
-    result = result or shape_type == MESH
-    return result or shape_type == CONVEX_MESH
+    result = shape_type == GeoType.HFIELD
+    result = result or shape_type == GeoType.MESH
+    return result or shape_type == GeoType.CONVEX_MESH
 
 
 @wp.func
@@ -214,22 +203,22 @@ def half_extents(shape_type: int, size: wp.vec3, rotation: wp.mat33) -> wp.vec3:
     r21 = rotation[2, 1]
     r22 = rotation[2, 2]
     half = wp.vec3(size[0], size[0], size[0])
-    if shape_type == CAPSULE:
+    if shape_type == GeoType.CAPSULE:
         half = half + size[1] * wp.vec3(wp.abs(r02), wp.abs(r12), wp.abs(r22))
-    elif shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109 (Warp has no `in`)
+    elif shape_type == GeoType.CYLINDER or shape_type == GeoType.CONE:
         # A disc of unit radius reaches sqrt(1 - z^2) along a world axis, z being its normal's component.
         half = wp.vec3(
             size[1] * wp.abs(r02) + size[0] * wp.sqrt(wp.max(0.0, r00 * r00 + r01 * r01)),
             size[1] * wp.abs(r12) + size[0] * wp.sqrt(wp.max(0.0, r10 * r10 + r11 * r11)),
             size[1] * wp.abs(r22) + size[0] * wp.sqrt(wp.max(0.0, r20 * r20 + r21 * r21)),
         )
-    elif shape_type == ELLIPSOID:
+    elif shape_type == GeoType.ELLIPSOID:
         half = wp.vec3(
             wp.length(wp.vec3(r00 * size[0], r01 * size[1], r02 * size[2])),
             wp.length(wp.vec3(r10 * size[0], r11 * size[1], r12 * size[2])),
             wp.length(wp.vec3(r20 * size[0], r21 * size[1], r22 * size[2])),
         )
-    elif shape_type == BOX or is_meshed(shape_type):
+    elif shape_type == GeoType.BOX or is_meshed(shape_type):
         half = wp.vec3(
             wp.abs(r00) * size[0] + wp.abs(r01) * size[1] + wp.abs(r02) * size[2],
             wp.abs(r10) * size[0] + wp.abs(r11) * size[1] + wp.abs(r12) * size[2],
@@ -245,7 +234,7 @@ def is_slab(model: ShapeModel, shape: int) -> bool:
     It collides as a box whose top is the plane and which reaches half its shorter side below: solid as a
     plane is, so that what sinks in is pushed up again and not through.
     """
-    return model.shape_geo_type[shape] == PLANE and model.shape_type[shape] == BOX
+    return model.shape_geo_type[shape] == GeoType.PLANE and model.shape_type[shape] == GeoType.BOX
 
 
 @wp.func
@@ -262,7 +251,7 @@ def hull_of(model: ShapeModel, shape: int) -> int:
 def has_its_mesh(model: ShapeModel, shape: int) -> bool:
     """Return whether a shape of a mesh has one that may collide as its type; which one may change."""
     shape_type = model.shape_type[shape]
-    if shape_type != CONVEX_MESH and shape_type != MESH and shape_type != HFIELD:
+    if shape_type != GeoType.CONVEX_MESH and shape_type != GeoType.MESH and shape_type != GeoType.HFIELD:
         return True
     mesh = model.shape_source_index[shape]
     if mesh < 0 or mesh >= model.mesh_types.shape[0]:
@@ -435,7 +424,7 @@ def update_shape(
         offset -= rotation * wp.vec3(0.0, 0.0, size[2])
     extent = size
     middle = offset
-    if shape_type == CONVEX_MESH:
+    if shape_type == GeoType.CONVEX_MESH:
         hull = hull_of(model, shape)
         lower = wp.cw_mul(model.hull_lower[hull], size)
         upper = wp.cw_mul(model.hull_upper[hull], size)
@@ -443,11 +432,11 @@ def update_shape(
         extent = 0.5 * wp.vec3(
             wp.abs(upper[0] - lower[0]), wp.abs(upper[1] - lower[1]), wp.abs(upper[2] - lower[2])
         )
-    elif shape_type == MESH or shape_type == HFIELD:  # noqa: SIM109 (Warp has no `in`)
+    elif shape_type == GeoType.MESH or shape_type == GeoType.HFIELD:
         mesh = model.shape_source_index[shape]
         lower = wp.cw_mul(model.mesh_lower[mesh], size)
         upper = wp.cw_mul(model.mesh_upper[mesh], size)
-        if shape_type == HFIELD:
+        if shape_type == GeoType.HFIELD:
             # Solid below: what has sunk in by less than the width of the field is found.
             lower[2] = lower[2] - wp.max(upper[0] - lower[0], upper[1] - lower[1])
         middle += rotation * (0.5 * (lower + upper))
@@ -459,9 +448,9 @@ def update_shape(
     margin = model.shape_margin[shape]
     state.middle[shape] = middle
     radius = wp.length(extent)
-    if shape_type == CAPSULE:
+    if shape_type == GeoType.CAPSULE:
         radius = extent[0] + extent[1]
-    elif shape_type == PLANE:
+    elif shape_type == GeoType.PLANE:
         radius = ANY_SPEED  # without end
     state.radius[shape] = radius
     if is_fixed:
@@ -478,7 +467,7 @@ def update_shape(
     # What comes near a plane depends on its threshold alone; of all others, on their bounds.
     state.threshold[shape] = wp.where(is_enabled, threshold, NOTHING)
     state.gap_threshold[shape] = margin + model.shape_gap[shape]
-    state.extent[shape] = wp.where(shape_type == PLANE, ANY_SPEED, wp.length(extent))
+    state.extent[shape] = wp.where(shape_type == GeoType.PLANE, ANY_SPEED, wp.length(extent))
     # Written so that NaN fails each comparison.
     norm = wp.dot(q, q)
     is_valid = distance < POSITION_LIMIT and norm > QUATERNION_NORM_MIN and norm < POSITION_LIMIT

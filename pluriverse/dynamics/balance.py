@@ -40,7 +40,6 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
@@ -51,6 +50,7 @@ from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions, vec10_type
 from pluriverse.model import Model, State, Topology
+from pluriverse.types import JointType
 
 # |u|_M / |v|_M beyond which u is shortened. A rigid body that rotates freely by an angle a in a step has a.
 PRODUCT_LIMIT = wp.constant(0.5)
@@ -254,7 +254,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             if response > limit:
                 outside = response
                 root = topology.tree_node[first_tree + tree]
-                if topology.node_type[first_node + root] == FREE:
+                if topology.node_type[first_node + root] == JointType.FREE:
                     # Only forces from outside the tree act on its root.
                     composite = data.node_composite[topology.world_joint[world] + root]
                     wrench = vec6()
@@ -300,7 +300,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 continue
             due = 1
             root = topology.tree_node[first_tree + tree]
-            free = topology.node_type[first_node + root] == FREE
+            free = topology.node_type[first_node + root] == JointType.FREE
             begin = topology.tree_dof[first_tree + tree]
             end = topology.tree_dof_end[first_tree + tree]
 

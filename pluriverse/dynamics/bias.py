@@ -15,7 +15,6 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import D6, FREE
 from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
@@ -24,6 +23,7 @@ from pluriverse.math.precision import precision_name, vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Control, Model, State, Topology
 from pluriverse.model.topology import FREE_BELOW
+from pluriverse.types import JointType
 
 
 @functools.cache
@@ -143,10 +143,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                 )
             else:
                 energy = real(0.0)
-                if joint_type == FREE:
+                if joint_type == JointType.FREE:
                     # dv_origin/dt = 0 is that of a material point, w x v more than the spatial acceleration.
                     acceleration = spatial(vec3(), -wp.cross(angular_part(velocity), linear_part(velocity)))
-            if joint_type == D6:
+            if joint_type == JointType.D6:
                 acceleration += carried_acceleration(
                     data, dof_base + topology.node_dof[index], topology.node_dof_count[index]
                 )
@@ -185,7 +185,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             if dof_count > 0:
                 dof = dof_base + topology.node_dof[index]
                 public_dof = dof_base + topology.node_qd[index]
-                if topology.node_type[index] == FREE:
+                if topology.node_type[index] == JointType.FREE:
                     # Public force (f, torque about com) to internal [torque about origin; f].
                     applied = vec6()
                     for k in range(6):

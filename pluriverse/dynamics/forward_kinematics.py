@@ -14,7 +14,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.joint_selection import JointSelection
-from pluriverse.dynamics.kinematics import BALL, D6, FREE, PRISMATIC, REVOLUTE, joint_functions
+from pluriverse.dynamics.kinematics import joint_functions
 from pluriverse.dynamics.rigid_groups import (
     RigidGroups,
     group_functions,
@@ -30,7 +30,7 @@ from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 from pluriverse.model.arguments import check_array, check_state
 from pluriverse.model.topology import FREE_BELOW
-from pluriverse.types import BodyFlags
+from pluriverse.types import BodyFlags, JointType
 
 
 @functools.cache
@@ -217,7 +217,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 axis = vec3()
                 anchor = rotation
                 twist = vec6()  # of a D6 joint, about the origin of its parent frame
-                if joint_type == D6:
+                if joint_type == JointType.D6:
                     axes = chain_rotation(rotation, frame_rotation)
                     linear_count = topology.node_linear_count[index]
                     for k in range(dof_count):
@@ -249,17 +249,17 @@ def _kernels(real: Any) -> SimpleNamespace:
                     anchor_p = -shift  # anchor_p - ref would cancel far from the world's origin
                 com_arm = wp.quat_rotate(rotation, com)
 
-                if joint_type == REVOLUTE:
+                if joint_type == JointType.REVOLUTE:
                     rate = real(joint_qd[public_dof]) * axis
                     omega += rate
                     linear += wp.cross(anchor_p, rate)
-                elif joint_type == PRISMATIC:
+                elif joint_type == JointType.PRISMATIC:
                     linear += real(joint_qd[public_dof]) * axis
-                elif joint_type == BALL:
+                elif joint_type == JointType.BALL:
                     ball_rate = wp.quat_rotate(anchor, read_vec3(joint_qd, public_dof))
                     omega += ball_rate
                     linear += wp.cross(anchor_p, ball_rate)
-                elif joint_type == D6:
+                elif joint_type == JointType.D6:
                     omega += angular_part(twist)
                     linear += linear_part(twist) + wp.cross(anchor_p, angular_part(twist))
                 elif joint_type == FREE_BELOW:
@@ -269,7 +269,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     omega += free_rate
                     linear += wp.quat_rotate(anchor, read_vec3(joint_qd, public_dof))
                     linear -= wp.cross(free_rate, offset + com_arm)
-                elif joint_type == FREE:
+                elif joint_type == JointType.FREE:
                     omega = read_vec3(joint_qd, public_dof + 3)
                     linear = read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm)
 

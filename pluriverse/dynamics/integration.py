@@ -18,7 +18,6 @@ import warp as wp
 
 from pluriverse.dynamics.balance import HELD_FAST, JOINTS_HELD, keep_balances, release_held_trees
 from pluriverse.dynamics.forward_kinematics import eval_body_state
-from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.prescribed import carry_roots
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
@@ -30,6 +29,7 @@ from pluriverse.model import Control, Model, State, Topology
 from pluriverse.model.arguments import check_control, check_state
 from pluriverse.model.topology import FREE_BELOW
 from pluriverse.model.world_list import check_worlds
+from pluriverse.types import JointType
 
 
 class PositionIntegration(enum.Enum):
@@ -114,9 +114,9 @@ def _kernels(real: Any) -> SimpleNamespace:
             if stirred == HELD_FAST or stirred == JOINTS_HELD:  # noqa: SIM109
                 kick_share = real(0.0)
             spins = False
-            if keeps_momentum != 0 and (joint_type == FREE or joint_type == BALL):  # noqa: SIM109
+            if keeps_momentum != 0 and (joint_type == JointType.FREE or joint_type == JointType.BALL):
                 spins = does_spin(topology, data, world, tree)
-            if joint_type == FREE:
+            if joint_type == JointType.FREE:
                 joint = node_base + topology.node_joint[index]
                 omega_next = dof_vec3(data.dof_velocity_next, dof)
                 velocity_next = dof_vec3(data.dof_velocity_next, dof + 3)
@@ -178,7 +178,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 write_rotation(joint_q_out, coord + 3, rotation_next)
                 write_vec3(joint_qd_out, public_dof, velocity_next)
                 write_vec3(joint_qd_out, public_dof + 3, omega_next)
-            elif joint_type == BALL:
+            elif joint_type == JointType.BALL:
                 omega_next = dof_vec3(data.dof_velocity_next, dof)
                 omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
                 omega += kick_share * dof_vec3(data.dof_kick, dof)

@@ -14,13 +14,13 @@ import warp as wp
 
 from pluriverse.dynamics.articulation_query import output_array, place_state
 from pluriverse.dynamics.bias import eval_bias
-from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.types import JointType
 
 
 @functools.cache
@@ -60,7 +60,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
             index = first_node + local_node
             dof = dof_base + topology.node_dof[index]
             public_dof = dof_base + topology.node_qd[index]
-            if topology.node_type[index] == FREE:
+            if topology.node_type[index] == JointType.FREE:
                 com = data.node_com[node_base + local_node]
                 omega = angular_part(data.node_velocity[node_base + local_node])
                 alpha = read_vector(joint_qdd, public_dof + 3)
@@ -96,7 +96,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
             index = first_node + local_node
             dof = dof_base + topology.node_dof[index]
             public_dof = dof_base + topology.node_qd[index]
-            if topology.node_type[index] == FREE:
+            if topology.node_type[index] == JointType.FREE:
                 torque = vec3()
                 force = vec3()
                 for k in range(3):

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import warp as wp
 
 from pluriverse.dynamics.articulation_query import check_mask
-from pluriverse.dynamics.kinematics import BALL, D6, FREE, PRISMATIC, REVOLUTE
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, quat_type, vec3_type
@@ -21,6 +20,7 @@ from pluriverse.model import Model, State, Topology
 from pluriverse.model.arguments import check_array, check_indices, check_state
 from pluriverse.model.topology import FREE_BELOW
 from pluriverse.model.world_list import check_worlds
+from pluriverse.types import JointType
 
 # Newton steps for the angles of a D6 joint whose axes are not perpendicular. They converge quadratically: an
 # error of some tenths is at rounding after five or six; the rest is for axes far from right angles.
@@ -187,15 +187,15 @@ def _kernels() -> SimpleNamespace:
             )
             angular_rate = wp.quat_rotate_inv(frame_r, omega)
 
-            if joint_type == REVOLUTE:
+            if joint_type == JointType.REVOLUTE:
                 axis = widen_axis(joint_axis[dof])
                 joint_q[coord] = float(angle_about(axis, rotation))
                 joint_qd[dof] = float(wp.dot(axis, angular_rate))
-            elif joint_type == PRISMATIC:
+            elif joint_type == JointType.PRISMATIC:
                 axis = widen_axis(joint_axis[dof])
                 joint_q[coord] = float(wp.dot(axis, shift))
                 joint_qd[dof] = float(wp.dot(axis, shift_rate))
-            elif joint_type == BALL:
+            elif joint_type == JointType.BALL:
                 write_rotation(joint_q, coord, rotation)
                 write_vec3(joint_qd, dof, angular_rate)
             elif joint_type == FREE_BELOW:
@@ -204,12 +204,12 @@ def _kernels() -> SimpleNamespace:
                 com_rate = velocity + wp.cross(omega, com_arm - child_arm)
                 write_vec3(joint_qd, dof, wp.quat_rotate_inv(frame_r, com_rate))
                 write_vec3(joint_qd, dof + 3, angular_rate)
-            elif joint_type == FREE:
+            elif joint_type == JointType.FREE:
                 write_vec3(joint_q, coord, shift)
                 write_rotation(joint_q, coord + 3, rotation)
                 for k in range(6):
                     joint_qd[dof + k] = body_qd[body][k]
-            elif joint_type == D6:
+            elif joint_type == JointType.D6:
                 linear_count = topology.node_linear_count[index]
                 angular_count = topology.node_dof_count[index] - linear_count
                 a = vec3()

@@ -30,12 +30,6 @@ from pluriverse.model.topology import FREE_BELOW
 from pluriverse.model.world_list import check_worlds
 from pluriverse.types import JointType
 
-PRISMATIC = wp.constant(int(JointType.PRISMATIC))
-REVOLUTE = wp.constant(int(JointType.REVOLUTE))
-BALL = wp.constant(int(JointType.BALL))
-FREE = wp.constant(int(JointType.FREE))
-D6 = wp.constant(int(JointType.D6))
-
 
 @functools.cache
 def joint_functions(real: Any) -> SimpleNamespace:
@@ -84,7 +78,7 @@ def joint_functions(real: Any) -> SimpleNamespace:
         rotation = parent_rotation
         shift = vec3()
         axis = vec3()
-        if joint_type == REVOLUTE:
+        if joint_type == JointType.REVOLUTE:
             # From one body to the next there is one product: all else does not wait for the parent.
             own_axis = widen_axis(joint_axis[public_dof])
             joint_rotation = quat_from_axis_angle(own_axis, real(joint_q[coord]))
@@ -95,12 +89,12 @@ def joint_functions(real: Any) -> SimpleNamespace:
         else:
             anchor = chain_rotation(parent_rotation, frame)
             rotation = anchor
-            if joint_type == PRISMATIC:
+            if joint_type == JointType.PRISMATIC:
                 axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
                 shift = real(joint_q[coord]) * axis
-            elif joint_type == BALL:
+            elif joint_type == JointType.BALL:
                 rotation = anchor * read_rotation(joint_q, coord)
-            elif joint_type == FREE or joint_type == FREE_BELOW:  # noqa: SIM109, Warp knows no tuples here
+            elif joint_type == JointType.FREE or joint_type == FREE_BELOW:
                 rotation = anchor * read_rotation(joint_q, coord + 3)
                 shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
         rotation, shift = attach_child(rotation, shift, child_rotation, child_position)
@@ -224,7 +218,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             shift = vec3()
             axis = vec3()
             anchor = rotation_quat
-            if joint_type == D6:
+            if joint_type == JointType.D6:
                 frame_quat = chain_rotation(rotation_quat, frame.rotation)
                 linear_count = topology.node_linear_count[index]
                 for k in range(dof_count):
@@ -261,19 +255,19 @@ def _kernels(real: Any) -> SimpleNamespace:
             com_arm = rotation * widen_vec3(body_com[body])
 
             # Motion subspace about the reference point: a turn about an axis w through r is [w; r x w].
-            if joint_type == REVOLUTE:
+            if joint_type == JointType.REVOLUTE:
                 motion = spatial(axis, wp.cross(anchor_p, axis))
                 velocity = add_dof(data, dof, motion, real(joint_qd[public_dof]), velocity)
-            elif joint_type == PRISMATIC:
+            elif joint_type == JointType.PRISMATIC:
                 motion = spatial(vec3(), axis)
                 velocity = add_dof(data, dof, motion, real(joint_qd[public_dof]), velocity)
-            elif joint_type == BALL:
+            elif joint_type == JointType.BALL:
                 axes = matrix_from_quat(anchor)
                 for k in range(3):
                     axis_k = vec3(axes[0, k], axes[1, k], axes[2, k])
                     motion = spatial(axis_k, wp.cross(anchor_p, axis_k))
                     velocity = add_dof(data, dof + k, motion, real(joint_qd[public_dof + k]), velocity)
-            elif joint_type == D6:
+            elif joint_type == JointType.D6:
                 for k in range(dof_count):
                     about_frame = data.dof_motion[dof + k]
                     moment = wp.cross(anchor_p, angular_part(about_frame))
@@ -292,7 +286,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     motion = spatial(axis_k, wp.cross(com, axis_k))
                     rate = real(joint_qd[public_dof + 3 + k])
                     velocity = add_dof(data, dof + 3 + k, motion, rate, velocity)
-            elif joint_type == FREE:
+            elif joint_type == JointType.FREE:
                 # Public (v_com, omega) to internal [omega, v_origin]; the reference point is the origin.
                 omega = read_vec3(joint_qd, public_dof + 3)
                 velocity = spatial(omega, read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm))

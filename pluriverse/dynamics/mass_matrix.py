@@ -14,13 +14,13 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import precision_name, vec6_type
 from pluriverse.math.spatial import spatial_functions, vec10_type
 from pluriverse.model import Model, Topology
+from pluriverse.types import JointType
 
 
 @functools.cache
@@ -133,7 +133,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 )
             node_dof = topology.node_dof[index]
             public_dof = dof_base + topology.node_qd[index]
-            if topology.node_type[index] == FREE:
+            if topology.node_type[index] == JointType.FREE:
                 write_free_rows(
                     data,
                     row_base + topology.dof_row[first_dof + node_dof],
@@ -149,7 +149,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             tree = first_tree + topology.node_tree[index]
             root_dof = topology.tree_dof[tree]
             walk_end = int(0)
-            free_root = topology.node_type[first_node + topology.tree_node[tree]] == FREE
+            free_root = topology.node_type[first_node + topology.tree_node[tree]] == JointType.FREE
             if free_root:
                 walk_end = root_dof + 6
             for k in range(dof_count):

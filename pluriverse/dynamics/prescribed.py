@@ -20,19 +20,14 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec6_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Control, Model, State, Topology
-from pluriverse.types import BodyFlags, JointTargetMode
+from pluriverse.types import BodyFlags, JointTargetMode, JointType
 
-KINEMATIC = wp.constant(int(BodyFlags.KINEMATIC))
-POSITION = wp.constant(int(JointTargetMode.POSITION))
-VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
-POSITION_VELOCITY = wp.constant(int(JointTargetMode.POSITION_VELOCITY))
 # A_KK of a prescribed degree of freedom [kg or kg·m²]. Any positive number keeps its velocity; a small one
 # keeps its momentum negligible in the convergence test.
 PRESCRIBED_MASS = wp.constant(1e-12)
@@ -53,7 +48,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         """Return whether the root at a template-local node is prescribed."""
         index = topology.template_node[topology.world_template[world]] + node
         body = topology.world_body[world] + topology.node_body[index]
-        return topology.node_dof_count[index] > 0 and (body_flags[body] & KINEMATIC) != 0
+        return topology.node_dof_count[index] > 0 and (body_flags[body] & BodyFlags.KINEMATIC) != 0
 
     @wp.func
     def next_rate(
@@ -68,9 +63,9 @@ def _kernels(real: Any) -> SimpleNamespace:
     ) -> real:
         """Return the velocity at the end of the step."""
         rate = real(joint_qd[dof])
-        if mode == VELOCITY or mode == POSITION_VELOCITY:  # noqa: SIM109, Warp knows no tuples here
+        if mode == JointTargetMode.VELOCITY or mode == JointTargetMode.POSITION_VELOCITY:
             rate = real(target_vel[dof])
-        elif mode == POSITION and coord >= 0:
+        elif mode == JointTargetMode.POSITION and coord >= 0:
             rate = (real(target_pos[dof]) - real(joint_q[coord])) / dt
         return rate
 
@@ -124,7 +119,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     target_mode[public + k], coord, public + k, joint_q, joint_qd, target_pos, target_vel, dt
                 )
                 acceleration[k] = (rate[k] - real(joint_qd[public + k])) / dt
-            if topology.node_type[index] == FREE:
+            if topology.node_type[index] == JointType.FREE:
                 # Public (v_com, omega) to internal [omega, v_origin], at the pose at the start of the step.
                 com = data.node_com[topology.world_joint[world] + root]
                 spin = linear_part(rate)  # the second half: the public order is the other way round
@@ -187,7 +182,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             first_coord = coord_base + topology.node_coord[index]
             count = topology.node_dof_count[index]
             joint_type = topology.node_type[index]
-            scalar = joint_type != FREE and joint_type != BALL
+            scalar = joint_type != JointType.FREE and joint_type != JointType.BALL
             moves = int(0)
             for k in range(count):
                 mode = target_mode[public + k]
@@ -196,16 +191,16 @@ def _kernels(real: Any) -> SimpleNamespace:
                     coord = first_coord + k
                 rate = next_rate(mode, coord, public + k, joint_q, joint_qd, target_pos, target_vel, dt)
                 joint_qd_out[public + k] = float(rate)
-                if mode == VELOCITY or mode == POSITION_VELOCITY:  # noqa: SIM109
+                if mode == JointTargetMode.VELOCITY or mode == JointTargetMode.POSITION_VELOCITY:
                     moves = 1
                 if scalar:
-                    if mode == POSITION or mode == POSITION_VELOCITY:  # noqa: SIM109
+                    if mode == JointTargetMode.POSITION or mode == JointTargetMode.POSITION_VELOCITY:
                         joint_q_out[coord] = target_pos[public + k]
-                    elif mode != VELOCITY:
+                    elif mode != JointTargetMode.VELOCITY:
                         joint_q_out[coord] = joint_q[coord]
             if not scalar and moves == 0:
                 coord_count = int(4)
-                if joint_type == FREE:
+                if joint_type == JointType.FREE:
                     coord_count = int(7)
                 for coord in range(first_coord, first_coord + coord_count):
                     joint_q_out[coord] = joint_q[coord]

@@ -6,11 +6,11 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Topology
+from pluriverse.types import JointType
 
 
 @functools.cache
@@ -28,7 +28,7 @@ def public_motion_functions(real: Any) -> SimpleNamespace:
     def public_index(joint_type: int, k: int) -> int:
         """Return the index in its joint of the public dof that corresponds to internal dof `k`."""
         index = k
-        if joint_type == FREE:
+        if joint_type == JointType.FREE:
             index = (k + 3) % 6  # internal (omega, v_origin), public (v_com, omega)
         return index
 
@@ -39,7 +39,7 @@ def public_motion_functions(real: Any) -> SimpleNamespace:
         `k` is the place of the internal dof in its joint. A turn of a free joint is about the centre of mass.
         """
         motion = data.dof_motion[dof]
-        if joint_type == FREE:
+        if joint_type == JointType.FREE:
             if k < 3:
                 axis = vec3()
                 axis[k] = real(1.0)

@@ -26,13 +26,13 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import BALL, FREE
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, Topology
+from pluriverse.types import JointType
 
 # Angle of one part of a rotation [rad]. Up to this angle the fixed-point iteration of the midpoint rule gains
 # a digit or more per pass, whatever the inertia.
@@ -64,8 +64,8 @@ def spin_functions(real: Any) -> SimpleNamespace:
         root = topology.template_node[template] + topology.tree_node[index]
         joint_type = topology.node_type[root]
         count = topology.tree_dof_end[index] - topology.tree_dof[index]
-        turns = joint_type == FREE
-        if joint_type == BALL:
+        turns = joint_type == JointType.FREE
+        if joint_type == JointType.BALL:
             turns = True
         one_body = turns and count == topology.node_dof_count[root]
         return one_body and data.tree_prescribed[topology.world_tree[world] + tree] == 0
@@ -82,7 +82,7 @@ def spin_functions(real: Any) -> SimpleNamespace:
         root = topology.tree_node[index]
         composite = data.node_composite[topology.world_joint[world] + root]
         result = mat33()
-        if topology.node_type[topology.template_node[template] + root] == FREE:
+        if topology.node_type[topology.template_node[template] + root] == JointType.FREE:
             scale = real(1.0) / wp.max(composite[0], real(1.0e-30))
             hx, hy, hz = composite[1], composite[2], composite[3]
             xx = composite[4] - scale * (hy * hy + hz * hz)

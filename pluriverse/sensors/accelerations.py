@@ -17,13 +17,14 @@ from types import SimpleNamespace
 import warp as wp
 
 from pluriverse.dynamics.bias import eval_bias
-from pluriverse.dynamics.kinematics import BALL, FREE, eval_kinematics
+from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.rigid_groups import is_welded
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.types import JointType
 
 _REAL = wp.float64
 _MODULE = "pluriverse.sensors.accelerations"
@@ -135,7 +136,7 @@ def _kernels() -> SimpleNamespace:
             added = wp.spatial_vectord()
             if topology.node_parent[index] >= 0:
                 added = extra[node_base + topology.node_parent[index]]
-            if joint_type == FREE:
+            if joint_type == JointType.FREE:
                 spin_before = read_vector(joint_qd, public_dof + 3)
                 spin_after = read_vector(joint_qd_after, public_dof + 3)
                 com_before = read_vector(joint_qd, public_dof)
@@ -159,7 +160,7 @@ def _kernels() -> SimpleNamespace:
                 motion = spatial(alpha, origin)
                 for k in range(6):
                     added[k] = added[k] + motion[k]
-            elif joint_type == BALL:
+            elif joint_type == JointType.BALL:
                 alpha = (read_vector(joint_qd_after, public_dof) - read_vector(joint_qd, public_dof)) * rate
                 if steps_body_axes != 0:
                     alpha = turned_rate(

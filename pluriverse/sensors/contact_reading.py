@@ -8,6 +8,7 @@ The rules are those of MuJoCo's `<contact>` sensor ([MuJoCo] XML reference, sens
 
 import warp as wp
 
+from pluriverse.builder.sensor_sides import SensorSide
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, Topology
 from pluriverse.model.contacts import stored_contact_count
@@ -19,7 +20,7 @@ from pluriverse.sensors.measure import (
     frame_pose,
     is_inside,
 )
-from pluriverse.sensors.sides import ZONE, is_of_side
+from pluriverse.sensors.sides import is_of_side
 
 MINDIST = wp.constant(1)
 MAXFORCE = wp.constant(2)
@@ -93,7 +94,7 @@ def read_contact(
     if not is_straight and not (first1 and second0):
         return result
     point = 0.5 * (point0 + point1)
-    if side == ZONE:
+    if side == SensorSide.ZONE:
         zone = wp.transform_inverse(frame_pose(body, table.xform[sensor], body_q))
         if not is_inside(table.zone_type[sensor], table.zone_size[sensor], wp.transform_point(zone, point)):
             return result

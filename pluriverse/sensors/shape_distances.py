@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.builder.sensor_sides import SensorSide
 from pluriverse.collision.components import to_double, to_single
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_point
 from pluriverse.collision.convex.touch import find_touch
@@ -19,7 +20,7 @@ from pluriverse.collision.hull import HullData, make_hull_data
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State, Topology
 from pluriverse.sensors.measure import GEOMDIST, GEOMFROMTO, GEOMNORMAL, SensorTable
-from pluriverse.sensors.sides import SHAPE, is_of_side
+from pluriverse.sensors.sides import is_of_side
 from pluriverse.types import GeoType
 
 
@@ -158,7 +159,7 @@ def measure_gap(
 @wp.func
 def shape_at(topology: Topology, world: int, side: int, side_shape: int, shape_count: int, index: int) -> int:
     """Return a candidate shape of a side, of its world or global; -1 after the last."""
-    if side == SHAPE:
+    if side == SensorSide.SHAPE:
         return wp.where(index == 0, side_shape, -1)
     template = topology.world_template[world]
     own = topology.template_shape[template + 1] - topology.template_shape[template]

@@ -6,11 +6,6 @@ from pluriverse.builder.sensor_sides import SensorSide
 from pluriverse.model import Topology
 from pluriverse.sensors.measure import in_subtree
 
-SHAPE = wp.constant(int(SensorSide.SHAPE))
-BODY = wp.constant(int(SensorSide.BODY))
-SUBTREE = wp.constant(int(SensorSide.SUBTREE))
-ZONE = wp.constant(int(SensorSide.ZONE))
-
 
 @wp.func
 def carries(topology: Topology, world: int, carrier: int, body: int) -> bool:
@@ -33,10 +28,10 @@ def is_of_side(
 ) -> bool:
     """Return whether a shape of a body (-1: the world) belongs to a side; a zone leaves that open."""
     result = bool(True)
-    if side == SHAPE:
+    if side == SensorSide.SHAPE:
         result = shape == side_shape
-    elif side == BODY:
+    elif side == SensorSide.BODY:
         result = body == side_body
-    elif side == SUBTREE:
+    elif side == SensorSide.SUBTREE:
         result = carries(topology, world, side_body, body)
     return result

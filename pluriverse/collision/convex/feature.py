@@ -5,7 +5,7 @@ import warp as wp
 from pluriverse.collision.components import largest_component
 from pluriverse.collision.convex.rim import rim_direction
 from pluriverse.collision.hull import HullData, facing_face, support_vertex
-from pluriverse.collision.shape_state import BOX, CAPSULE, CONE, CONVEX_MESH, CYLINDER
+from pluriverse.types import GeoType
 
 # Sine of the angle between the axis of a round body and a direction below which it looks there with its end
 # alone.
@@ -64,7 +64,7 @@ def find_feature(
     half_height = size[1]
     sine = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
     up = wp.where(direction[2] < 0.0, -1.0, 1.0)
-    if shape_type == BOX:
+    if shape_type == GeoType.BOX:
         face = largest_component(direction)
         sign = wp.where(direction[face] < 0.0, -1.0, 1.0)
         normal = wp.vec3(0.0, 0.0, 0.0)
@@ -80,7 +80,7 @@ def find_feature(
             if index < 2:
                 corner[(face + 2) % 3] = -size[(face + 2) % 3]
             points[start + index] = corner
-    elif shape_type == CONVEX_MESH:
+    elif shape_type == GeoType.CONVEX_MESH:
         vertex = support_vertex(hulls, hull, wp.cw_mul(size, direction))
         face = facing_face(hulls, vertex, size, direction)
         feature.normal = wp.normalize(
@@ -95,17 +95,17 @@ def find_feature(
         feature.count = hulls.corner_start[face + 1] - first
         for index in range(feature.count):
             points[start + index] = wp.cw_mul(size, hulls.vertex[hulls.corner[first + index]])
-    elif shape_type == CYLINDER and wp.abs(direction[2]) >= sine:
+    elif shape_type == GeoType.CYLINDER and wp.abs(direction[2]) >= sine:
         feature.normal = wp.vec3(0.0, 0.0, up)
         feature.cosine = wp.abs(direction[2])
         feature.count = set_circle(points, start, radius, up * half_height, direction)
         feature.is_circle = True
-    elif shape_type == CYLINDER or (shape_type == CAPSULE and sine > END_ON):
+    elif shape_type == GeoType.CYLINDER or (shape_type == GeoType.CAPSULE and sine > END_ON):
         rim = (radius / sine) * wp.vec2(direction[0], direction[1])
         points[start] = wp.vec3(rim[0], rim[1], -half_height)
         points[start + 1] = wp.vec3(rim[0], rim[1], half_height)
         feature.count = 2
-    elif shape_type == CONE:
+    elif shape_type == GeoType.CONE:
         slant = wp.sqrt(4.0 * half_height * half_height + radius * radius)
         side = (2.0 * half_height * sine + radius * direction[2]) / slant
         if -direction[2] >= side:

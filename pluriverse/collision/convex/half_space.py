@@ -15,17 +15,8 @@ from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex.rim import rim_direction
 from pluriverse.collision.hull import HullData, facing_face, support_vertex
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CONVEX_MESH,
-    CYLINDER,
-    ELLIPSOID,
-    SPHERE,
-    ShapeModel,
-    hull_of,
-)
+from pluriverse.collision.shape_state import ShapeModel, hull_of
+from pluriverse.types import GeoType
 
 # Sine of the tilt of a capsule from upright below which only its lower end meets the plane: its side line,
 # where the second point lies, is then too steep to carry anything.
@@ -172,19 +163,19 @@ def collide_half_space(
     threshold = pair.threshold
     candidates = wp.zeros(shape=CANDIDATE_CAPACITY, dtype=wp.vec4)
     count = int(0)
-    if shape_type == SPHERE:
+    if shape_type == GeoType.SPHERE:
         count = set_candidate(candidates, 0, -size[0] * up[0], -size[0] * up[1], -size[0] * up[2], threshold)
-    elif shape_type == CAPSULE:
+    elif shape_type == GeoType.CAPSULE:
         count = find_capsule_points(size, up, threshold, candidates)
-    elif shape_type == BOX:
+    elif shape_type == GeoType.BOX:
         count = find_box_points(size, up, threshold, margin, candidates)
-    elif shape_type == CYLINDER:
+    elif shape_type == GeoType.CYLINDER:
         count = find_cylinder_points(size, up, threshold, margin, candidates)
-    elif shape_type == ELLIPSOID:
+    elif shape_type == GeoType.ELLIPSOID:
         count = find_ellipsoid_points(size, up, threshold, candidates)
-    elif shape_type == CONE:
+    elif shape_type == GeoType.CONE:
         count = find_cone_points(size, up, threshold, margin, candidates)
-    elif shape_type == CONVEX_MESH:
+    elif shape_type == GeoType.CONVEX_MESH:
         count = find_hull_points(hulls, hull_of(model, pair.shape1), size, up, threshold, candidates)
 
     normal = wp.vec3(pair.rotation0[0, 2], pair.rotation0[1, 2], pair.rotation0[2, 2])

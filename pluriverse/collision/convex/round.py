@@ -9,7 +9,8 @@ from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.segment import any_perpendicular, capsule_direction, closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import SPHERE, ShapeModel
+from pluriverse.collision.shape_state import ShapeModel
+from pluriverse.types import GeoType
 
 # Sine of the angle between two capsules (3 degrees) up to which one lies along the other and needs a contact
 # at either end of the overlap. Their closest points, the contact at larger angles, then lie anywhere between.
@@ -70,9 +71,9 @@ def collide_round(
     """Add the contact of two spheres or capsules, or two contacts if one capsule lies along the other."""
     half0 = wp.vec3(0.0, 0.0, pair.size0[1])
     half1 = pair.size1[1] * wp.vec3(pair.rotation[0, 2], pair.rotation[1, 2], pair.rotation[2, 2])
-    if model.shape_type[pair.shape0] == SPHERE:
+    if model.shape_type[pair.shape0] == GeoType.SPHERE:
         half0 = wp.vec3(0.0, 0.0, 0.0)
-    if model.shape_type[pair.shape1] == SPHERE:
+    if model.shape_type[pair.shape1] == GeoType.SPHERE:
         half1 = wp.vec3(0.0, 0.0, 0.0)
     a = wp.dot(half0, half0)
     b = wp.dot(half1, half1)

@@ -10,7 +10,8 @@ from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.segment import capsule_direction, closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import SPHERE, ShapeModel
+from pluriverse.collision.shape_state import ShapeModel
+from pluriverse.types import GeoType
 
 # Sine of the angle between a capsule and a face (or an edge) of the box up to which it lies on it and needs a
 # contact at either end; at larger angles the other end is far away.
@@ -272,7 +273,7 @@ def collide_round_box(
     """Add the contacts of a box (first) and a sphere or capsule (second)."""
     along = pair.size1[1] * wp.vec3(pair.rotation[0, 2], pair.rotation[1, 2], pair.rotation[2, 2])
     t = float(0.0)
-    if model.shape_type[pair.shape1] == SPHERE:
+    if model.shape_type[pair.shape1] == GeoType.SPHERE:
         along = wp.vec3(0.0, 0.0, 0.0)
     else:
         t = closest_axis_point(pair.position, along, pair.size0)

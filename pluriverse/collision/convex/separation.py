@@ -12,17 +12,8 @@ import warp as wp
 
 from pluriverse.collision.components import column
 from pluriverse.collision.shape_pair import ShapePair
-from pluriverse.collision.shape_state import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CONVEX_MESH,
-    CYLINDER,
-    ELLIPSOID,
-    SPHERE,
-    ShapeModel,
-    hull_of,
-)
+from pluriverse.collision.shape_state import ShapeModel, hull_of
+from pluriverse.types import GeoType
 
 NO_FACE = wp.constant(-1)
 TOO_FAR = wp.constant(-2)
@@ -35,7 +26,7 @@ ROUNDING = wp.constant(1.0e-6)
 def local_middle(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
     """Return the middle of a shape in its frame [m]: the origin, but for convex hulls."""
     middle = wp.vec3(0.0, 0.0, 0.0)
-    if model.shape_type[shape] == CONVEX_MESH:
+    if model.shape_type[shape] == GeoType.CONVEX_MESH:
         hull = hull_of(model, shape)
         middle = 0.5 * wp.cw_mul(model.hull_lower[hull] + model.hull_upper[hull], size)
     return middle
@@ -46,13 +37,13 @@ def local_half_extents(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
     """Return the half extents of a shape along its axes [m]."""
     shape_type = model.shape_type[shape]
     extents = size
-    if shape_type == SPHERE:
+    if shape_type == GeoType.SPHERE:
         extents = wp.vec3(size[0], size[0], size[0])
-    elif shape_type == CAPSULE:
+    elif shape_type == GeoType.CAPSULE:
         extents = wp.vec3(size[0], size[0], size[0] + size[1])
-    elif shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109 (Warp has no `in`)
+    elif shape_type == GeoType.CYLINDER or shape_type == GeoType.CONE:
         extents = wp.vec3(size[0], size[0], size[1])
-    elif shape_type == CONVEX_MESH:
+    elif shape_type == GeoType.CONVEX_MESH:
         hull = hull_of(model, shape)
         extents = 0.5 * wp.cw_mul(model.hull_upper[hull] - model.hull_lower[hull], size)
         extents = wp.vec3(wp.abs(extents[0]), wp.abs(extents[1]), wp.abs(extents[2]))
@@ -70,11 +61,11 @@ def half_width(shape_type: int, extents: wp.vec3, direction: wp.vec3) -> float:
     """
     x, y, z = wp.abs(direction[0]), wp.abs(direction[1]), wp.abs(direction[2])
     width = x * extents[0] + y * extents[1] + z * extents[2]
-    if shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109 (Warp has no `in`)
+    if shape_type == GeoType.CYLINDER or shape_type == GeoType.CONE:
         width = wp.sqrt(x * x + y * y) * extents[0] + z * extents[2]
-    elif shape_type == CAPSULE or shape_type == SPHERE:  # noqa: SIM109 (Warp has no `in`)
+    elif shape_type == GeoType.CAPSULE or shape_type == GeoType.SPHERE:
         width = extents[0] + z * (extents[2] - extents[0])
-    elif shape_type == ELLIPSOID:
+    elif shape_type == GeoType.ELLIPSOID:
         width = wp.length(wp.vec3(x * extents[0], y * extents[1], z * extents[2]))
     return width
 
@@ -82,8 +73,8 @@ def half_width(shape_type: int, extents: wp.vec3, direction: wp.vec3) -> float:
 @wp.func
 def has_face(shape_type: int, axis: int) -> bool:
     """Return whether a shape has two flat faces across an axis, each around its middle."""
-    result = shape_type == BOX
-    return result or (shape_type == CYLINDER and axis == 2)
+    result = shape_type == GeoType.BOX
+    return result or (shape_type == GeoType.CYLINDER and axis == 2)
 
 
 @wp.func

@@ -8,7 +8,7 @@ penetration search.
 import warp as wp
 
 from pluriverse.collision.hull import HullData, support_vertex
-from pluriverse.collision.shape_state import BOX, CAPSULE, CONE, CONVEX_MESH, CYLINDER, ELLIPSOID, SPHERE
+from pluriverse.types import GeoType
 
 
 @wp.struct
@@ -36,8 +36,8 @@ class ConvexPair:
 @wp.func
 def core_radius(shape_type: int, size: wp.vec3) -> float:
     """Return the radius around the core of a shape [m]."""
-    radius = wp.where(shape_type == SPHERE, size[0], 0.0)
-    return wp.where(shape_type == CAPSULE, size[0], radius)
+    radius = wp.where(shape_type == GeoType.SPHERE, size[0], 0.0)
+    return wp.where(shape_type == GeoType.CAPSULE, size[0], radius)
 
 
 @wp.func
@@ -53,7 +53,7 @@ def support_point(
     z = wp.float64(size[2])
     zero = wp.float64(0.0)
     point = wp.vec3d(zero, zero, zero)
-    if shape_type == CONVEX_MESH:
+    if shape_type == GeoType.CONVEX_MESH:
         # A float32 direction picks a vertex whose height is the largest to a relative 1e-7.
         scaled = wp.vec3d(direction[0] * x, direction[1] * y, direction[2] * z)
         unit = wp.normalize(scaled)
@@ -62,19 +62,19 @@ def support_point(
         )
         v = hulls.vertex[vertex]
         point = wp.vec3d(wp.float64(v[0]) * x, wp.float64(v[1]) * y, wp.float64(v[2]) * z)
-    elif shape_type == BOX:
+    elif shape_type == GeoType.BOX:
         point = wp.vec3d(
             wp.where(direction[0] < zero, -x, x),
             wp.where(direction[1] < zero, -y, y),
             wp.where(direction[2] < zero, -z, z),
         )
-    elif shape_type == ELLIPSOID:
+    elif shape_type == GeoType.ELLIPSOID:
         scaled = wp.vec3d(direction[0] * x, direction[1] * y, direction[2] * z)
         length = wp.length(scaled)
         point = wp.vec3d(scaled[0] * x / length, scaled[1] * y / length, scaled[2] * z / length)
-    elif shape_type == CAPSULE:
+    elif shape_type == GeoType.CAPSULE:
         point = wp.vec3d(zero, zero, wp.where(direction[2] < zero, -y, y))
-    elif shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109 (Warp has no `in`)
+    elif shape_type == GeoType.CYLINDER or shape_type == GeoType.CONE:
         across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
         rim_x = x
         rim_y = zero
@@ -82,7 +82,7 @@ def support_point(
             rim_x = x * direction[0] / across
             rim_y = x * direction[1] / across
         point = wp.vec3d(rim_x, rim_y, wp.where(direction[2] < zero, -y, y))
-        if shape_type == CONE:
+        if shape_type == GeoType.CONE:
             point[2] = -y
             if y * direction[2] > x * across - y * direction[2]:
                 point = wp.vec3d(zero, zero, y)

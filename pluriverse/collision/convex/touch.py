@@ -11,7 +11,7 @@ from pluriverse.collision.components import to_double, to_single
 from pluriverse.collision.convex.shortest_way import make_shortest_way
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.shape_state import BOX, CYLINDER
+from pluriverse.types import GeoType
 
 # A face normal takes the place of the direction found if it separates as much, to this fraction of the size.
 ALIGNED = wp.constant(1.0e-7)
@@ -77,14 +77,14 @@ def is_below_face(shape_type: int, size: wp.vec3d, axis: int, point: wp.vec3d, d
         depth: How far it is below the face [m], 0 above.
     """
     result = bool(False)
-    if shape_type == BOX:
+    if shape_type == GeoType.BOX:
         j, k = (axis + 1) % 3, (axis + 2) % 3
         result = (
             wp.abs(point[j]) + depth <= size[j]
             and wp.abs(point[k]) + depth <= size[k]
             and depth <= size[axis]
         )
-    elif shape_type == CYLINDER:
+    elif shape_type == GeoType.CYLINDER:
         rim = size[0] - depth
         result = (
             rim >= wp.float64(0.0)
@@ -116,7 +116,7 @@ def find_face_touch(pair: ConvexPair, hulls: HullData, face_axis: int) -> Touch:
     unit = wp.vec3d(zero, zero, zero)
     if face_axis < 3:
         size = to_double(pair.size0)
-        half = wp.where(pair.type0 == CYLINDER, size[1], size[axis])
+        half = wp.where(pair.type0 == GeoType.CYLINDER, size[1], size[axis])
         unit[axis] = wp.where(pair.position[axis] < zero, wp.float64(-1.0), wp.float64(1.0))
         point1 = support_second(pair, hulls, -unit)
         point1 -= wp.float64(core_radius(pair.type1, pair.size1)) * unit
@@ -125,7 +125,7 @@ def find_face_touch(pair: ConvexPair, hulls: HullData, face_axis: int) -> Touch:
         point0 = point1 - distance * unit
     else:
         size = to_double(pair.size1)
-        half = wp.where(pair.type1 == CYLINDER, size[1], size[axis])
+        half = wp.where(pair.type1 == GeoType.CYLINDER, size[1], size[axis])
         outward = wp.vec3d(pair.rotation[0, axis], pair.rotation[1, axis], pair.rotation[2, axis])
         # From the second shape to the middle of the first.
         outward = wp.where(wp.dot(outward, pair.position) > zero, -outward, outward)

@@ -5,7 +5,7 @@ import warp as wp
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic.convex_field import direction_of
 from pluriverse.collision.hydroelastic.patch_pair import STEEPEST, PatchPair, levels_of
-from pluriverse.collision.shape_state import PLANE
+from pluriverse.types import GeoType
 
 # Steps of Newton's method for one column, and its tolerance relative to the size of the smaller shape.
 COLUMN_STEPS = wp.constant(16)
@@ -136,7 +136,7 @@ def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: flo
     column.gradient1 = direction_of(second)
     leads = wp.dot(column.gradient0, pair.normal) >= 0.0 and wp.dot(column.gradient1, pair.normal) <= 0.0
     # On a half space the surface is its plane, wherever the column comes from.
-    if not is_met or (column.overlap <= 0.0 and not leads and pair.type0 != PLANE):
+    if not is_met or (column.overlap <= 0.0 and not leads and pair.type0 != GeoType.PLANE):
         return missed_column(pair, hulls, base, weight0, weight1)
     both = column.gradient0 + column.gradient1
     rise = wp.dot(across, pair.normal)

@@ -10,15 +10,7 @@ functions return minus the depth, the *level*: it is convex for each of these sh
 import warp as wp
 
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.shape_state import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CONVEX_MESH,
-    CYLINDER,
-    ELLIPSOID,
-    SPHERE,
-)
+from pluriverse.types import GeoType
 
 # Length [m] below which a vector has no direction; its square is still a float32 number.
 TINY = wp.constant(1.0e-18)
@@ -121,19 +113,19 @@ def level_of_hull(hulls: HullData, hull: int, scale: wp.vec3, point: wp.vec3) ->
 def level_of_shape(shape_type: int, size: wp.vec3, hulls: HullData, hull: int, point: wp.vec3) -> wp.vec4:
     """Return the gradient of the level (x, y, z) and the level [m] at a point in the frame of a shape."""
     result = wp.vec4(0.0, 0.0, 1.0, point[2])
-    if shape_type == SPHERE:
+    if shape_type == GeoType.SPHERE:
         result = level_of_ball(point, size[0])
-    elif shape_type == CAPSULE:
+    elif shape_type == GeoType.CAPSULE:
         along = wp.clamp(point[2], -size[1], size[1])
         result = level_of_ball(point - wp.vec3(0.0, 0.0, along), size[0])
-    elif shape_type == BOX:
+    elif shape_type == GeoType.BOX:
         result = level_of_box(size, point)
-    elif shape_type == CYLINDER:
+    elif shape_type == GeoType.CYLINDER:
         result = level_of_cylinder(size[0], size[1], point)
-    elif shape_type == CONE:
+    elif shape_type == GeoType.CONE:
         result = level_of_cone(size[0], size[1], point)
-    elif shape_type == ELLIPSOID:
+    elif shape_type == GeoType.ELLIPSOID:
         result = level_of_ellipsoid(size, point)
-    elif shape_type == CONVEX_MESH:
+    elif shape_type == GeoType.CONVEX_MESH:
         result = level_of_hull(hulls, hull, size, point)
     return result

@@ -22,22 +22,11 @@ from pluriverse.collision.hydroelastic.convex_field import direction_of
 from pluriverse.collision.hydroelastic.convex_patch import clear_bins, find_patch
 from pluriverse.collision.hydroelastic.patch_pair import SECTOR_COUNT, PatchPair, levels_of
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import (
-    CAPSULE,
-    CONE,
-    CONVEX_MESH,
-    CYLINDER,
-    MESH,
-    PLANE,
-    SPHERE,
-    ShapeModel,
-    hull_of,
-)
+from pluriverse.collision.shape_state import ShapeModel, hull_of
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model
-from pluriverse.types import ShapeFlags
+from pluriverse.types import GeoType, ShapeFlags
 
-HYDROELASTIC = wp.constant(int(ShapeFlags.HYDROELASTIC))
 # Half extents of the box around a half space [m].
 ENDLESS = wp.constant(1.0e15)
 # A bin with less than this fraction of the force joins the next one.
@@ -72,7 +61,7 @@ class PatchData:
 def compliance_of(pressures: PressureModel, shape: int) -> float:
     """Return the depth per pressure [m³/N] of a shape: 0 if it is rigid, infinite without a stiffness."""
     compliance = float(0.0)
-    if (pressures.shape_flags[shape] & HYDROELASTIC) != 0:
+    if (pressures.shape_flags[shape] & ShapeFlags.HYDROELASTIC) != 0:
         kh = pressures.shape_kh[shape]
         compliance = wp.where(kh > 0.0, 1.0 / kh, wp.inf)
     return compliance
@@ -83,18 +72,18 @@ def half_box(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
     """Return the half extents [m] of the box around a shape, in its frame."""
     shape_type = model.shape_type[shape]
     half = size
-    if shape_type == SPHERE:
+    if shape_type == GeoType.SPHERE:
         half = wp.vec3(size[0], size[0], size[0])
-    elif shape_type == CAPSULE:
+    elif shape_type == GeoType.CAPSULE:
         half = wp.vec3(size[0], size[0], size[0] + size[1])
-    elif shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109 (Warp has no `in`)
+    elif shape_type == GeoType.CYLINDER or shape_type == GeoType.CONE:
         half = wp.vec3(size[0], size[0], size[1])
-    elif shape_type == PLANE:
+    elif shape_type == GeoType.PLANE:
         half = wp.vec3(ENDLESS, ENDLESS, ENDLESS)
-    elif shape_type == CONVEX_MESH:
+    elif shape_type == GeoType.CONVEX_MESH:
         hull = hull_of(model, shape)
         half = wp.abs(0.5 * wp.cw_mul(size, model.hull_upper[hull] - model.hull_lower[hull]))
-    elif shape_type == MESH:
+    elif shape_type == GeoType.MESH:
         mesh = model.shape_source_index[shape]
         half = wp.abs(0.5 * wp.cw_mul(size, model.mesh_upper[mesh] - model.mesh_lower[mesh]))
     return half
@@ -104,10 +93,10 @@ def half_box(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
 def box_middle(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
     """Return the middle of the box around a shape [m], in its frame."""
     middle = wp.vec3(0.0, 0.0, 0.0)
-    if model.shape_type[shape] == CONVEX_MESH:
+    if model.shape_type[shape] == GeoType.CONVEX_MESH:
         hull = hull_of(model, shape)
         middle = 0.5 * wp.cw_mul(size, model.hull_upper[hull] + model.hull_lower[hull])
-    elif model.shape_type[shape] == MESH:
+    elif model.shape_type[shape] == GeoType.MESH:
         mesh = model.shape_source_index[shape]
         middle = 0.5 * wp.cw_mul(size, model.mesh_upper[mesh] + model.mesh_lower[mesh])
     return middle

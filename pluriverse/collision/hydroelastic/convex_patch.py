@@ -36,7 +36,7 @@ from pluriverse.collision.hydroelastic.patch_pair import (
     turn_columns,
 )
 from pluriverse.collision.hydroelastic.volume import integrate_volume
-from pluriverse.collision.shape_state import PLANE
+from pluriverse.types import GeoType
 
 # Corners of the polygon around a patch; a cut that would give more is left out.
 CORNER_COUNT = wp.constant(24)
@@ -418,7 +418,7 @@ def find_patch(
     """
     normal = wp.vec3(0.0, 0.0, 1.0)
     deep = wp.vec4(0.0, 0.0, 0.0, 0.0)
-    if pair.type0 != PLANE:
+    if pair.type0 != GeoType.PLANE:
         deep = find_deep_point(pair, hulls)
         if not deep[3] > 0.0:
             return 0.0
@@ -438,12 +438,12 @@ def find_patch(
         count = find_polygon(pair, hulls, polygon, odd)
         total = wp.vec3()
         if count > 0:
-            if pair.type0 != PLANE:
+            if pair.type0 != GeoType.PLANE:
                 if misses_deep_point(pair, hulls, polygon, count, deep):
                     odd[0] = odd[0] + 1
             total = integrate_polygon(pair, hulls, polygon, count, deep[3], force, moment, weight, out, odd)
         size = wp.length(total)
-        if pair.type0 == PLANE:
+        if pair.type0 == GeoType.PLANE:
             is_graph = True
             break
         if size == 0.0:

@@ -10,10 +10,10 @@ import warp as wp
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic.convex_field import level_of_shape, with_level
 from pluriverse.collision.hydroelastic.patch_pair import LevelPair, PatchPair
-from pluriverse.collision.shape_state import MESH
 from pluriverse.collision.surface.mesh_bounds import smallest_factor
 from pluriverse.collision.surface.mesh_data import MeshData
 from pluriverse.geometry.signed_distance_grid import sample_signed_distance
+from pluriverse.types import GeoType
 
 # Level of a mesh that encloses nothing [m]: no point is inside.
 NOWHERE = wp.constant(1.0e15)
@@ -51,7 +51,7 @@ def level_in_frame(
 ) -> wp.vec4:
     """Return gradient and level of either kind of shape at a point in its frame."""
     level = wp.vec4()
-    if shape_type == MESH:
+    if shape_type == GeoType.MESH:
         level = level_of_mesh(shapes.data, source, size, point)
     else:
         level = level_of_shape(shape_type, size, shapes.hulls, source, point)

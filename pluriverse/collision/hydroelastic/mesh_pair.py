@@ -21,8 +21,9 @@ from pluriverse.collision.hydroelastic.mesh_field import MeshPatchPair, levels_a
 from pluriverse.collision.hydroelastic.mesh_patch import find_mesh_patch
 from pluriverse.collision.hydroelastic.patch_pair import SECTOR_COUNT
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
-from pluriverse.collision.shape_state import MESH, ShapeModel
+from pluriverse.collision.shape_state import ShapeModel
 from pluriverse.collision.surface.mesh_data import MeshData
+from pluriverse.types import GeoType
 
 
 @wp.struct
@@ -52,9 +53,9 @@ def collide_hydroelastic_mesh(
     patch.hulls = all_data.hulls
     patch.data = data
     pair = make_patch_pair(model, pressures, shapes)
-    if pair.type0 == MESH:
+    if pair.type0 == GeoType.MESH:
         pair.hull0 = data.mesh_surface[model.shape_source_index[shapes.shape0]]
-    if pair.type1 == MESH:
+    if pair.type1 == GeoType.MESH:
         pair.hull1 = data.mesh_surface[model.shape_source_index[shapes.shape1]]
     patch.pair = pair
     compliance = pair.compliance0 + pair.compliance1

@@ -17,7 +17,7 @@ import warp as wp
 from pluriverse.collision.hydroelastic.convex_field import direction_of
 from pluriverse.collision.hydroelastic.mesh_field import MeshPatchPair, levels_at
 from pluriverse.collision.hydroelastic.patch_pair import SECTOR_COUNT, effective_stiffness, range_along
-from pluriverse.collision.shape_state import PLANE
+from pluriverse.types import GeoType
 
 # Rounds in which the box around the patch shrinks, and cells along each of its axes meanwhile; on a plane,
 # too.
@@ -99,7 +99,7 @@ def may_hold(shapes: MeshPatchPair, point: wp.vec3, radius: float) -> bool:
 def shrink_box(shapes: MeshPatchPair) -> PatchBox:
     """Return the box around the patch."""
     pair = shapes.pair
-    is_plane = pair.type0 == PLANE
+    is_plane = pair.type0 == GeoType.PLANE
     box = PatchBox()
     for axis in range(3):
         unit = wp.vec3(0.0, 0.0, 0.0)
@@ -171,7 +171,7 @@ def integrate_box(
         weight: Sum of the magnitudes of force [N], and stiffness [N/m], shape [SECTOR_COUNT].
     """
     pair = shapes.pair
-    is_plane = pair.type0 == PLANE
+    is_plane = pair.type0 == GeoType.PLANE
     total = pair.compliance0 + pair.compliance1
     weight0 = pair.compliance1 / total
     weight1 = pair.compliance0 / total
@@ -284,7 +284,7 @@ def find_mesh_patch(
         axis_u = wp.vec3(1.0, 0.0, 0.0)
         axis_v = wp.vec3(0.0, 1.0, 0.0)
         fine = FINE_CELLS
-        if shapes.pair.type0 == PLANE:
+        if shapes.pair.type0 == GeoType.PLANE:
             fine = FINE_CELLS_PLANE
         for attempt in range(int(2)):
             cells = wp.where(attempt == 0, COARSE_CELLS, fine)

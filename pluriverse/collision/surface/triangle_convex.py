@@ -19,7 +19,6 @@ from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_polygon, 
 from pluriverse.collision.convex.shortest_way import make_shortest_way
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.segment import closest_on_edge
-from pluriverse.collision.shape_state import SPHERE
 from pluriverse.collision.surface.contact_reduction import add_candidate, add_last_resort, candidate_vector
 from pluriverse.collision.surface.triangle_pair import (
     TrianglePair,
@@ -27,6 +26,7 @@ from pluriverse.collision.surface.triangle_pair import (
     support_surface,
     support_triangle,
 )
+from pluriverse.types import GeoType
 
 # Sine (8 degrees) of the slope, seen from the deepest point, up to which another point of a side belongs to
 # the patch on which a shape comes to rest.
@@ -243,7 +243,7 @@ def make_triangle_collider(
         has_lowest = bool(False)
         # Whether there is a depth that may not be the way out. It says nothing if the two do not overlap.
         is_doubtful = bool(False)
-        if pair.shape_type != SPHERE:
+        if pair.shape_type != GeoType.SPHERE:
             feature = find_feature(
                 pair.shape_type,
                 pair.size,
@@ -279,7 +279,7 @@ def make_triangle_collider(
             return count
 
         touch = TriangleTouch()
-        if pair.shape_type == SPHERE:
+        if pair.shape_type == GeoType.SPHERE:
             touch = touch_sphere(pair)
         else:
             touch = touch_convex(pair, hulls)
@@ -292,7 +292,7 @@ def make_triangle_collider(
         least = touch.distance
         slope = FREE_SLOPE
         face_count = int(0)
-        if pair.shape_type != SPHERE:
+        if pair.shape_type != GeoType.SPHERE:
             feature = find_feature(
                 pair.shape_type, pair.size, hulls, pair.hull, -(wp.transpose(pair.axes) * n), corners, 0
             )

@@ -10,16 +10,8 @@ from pluriverse.collision.components import column, to_double, to_single
 from pluriverse.collision.convex.support import core_radius, support_point
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.shape_pair import ShapePair
-from pluriverse.collision.shape_state import (
-    CAPSULE,
-    CONE,
-    CONVEX_MESH,
-    CYLINDER,
-    SPHERE,
-    ShapeModel,
-    half_extents,
-    hull_of,
-)
+from pluriverse.collision.shape_state import ShapeModel, half_extents, hull_of
+from pluriverse.types import GeoType
 
 # Depth, relative to half the thickness of the convex shape, up to which a face pushes it out without asking
 # whether there is a shorter way. Thin walls hold what presses on them up to that depth.
@@ -104,9 +96,9 @@ def support_surface(pair: TrianglePair, hulls: HullData, direction: wp.vec3) -> 
 def half_thickness(shape_type: int, size: wp.vec3) -> float:
     """Return half of the least extent of a shape [m], of a hull: that of its box."""
     half = wp.min(size[0], wp.min(size[1], size[2]))
-    if shape_type == SPHERE or shape_type == CAPSULE:  # noqa: SIM109 (Warp has no `in`)
+    if shape_type == GeoType.SPHERE or shape_type == GeoType.CAPSULE:
         half = size[0]
-    elif shape_type == CYLINDER or shape_type == CONE:  # noqa: SIM109
+    elif shape_type == GeoType.CYLINDER or shape_type == GeoType.CONE:
         half = wp.min(size[0], size[1])
     return half
 
@@ -130,7 +122,7 @@ def make_triangle_pair(model: ShapeModel, hulls: HullData, shapes: ShapePair) ->
     pair.radius = core_radius(shape_type, shapes.size1)
     extent = shapes.size1
     middle = wp.vec3(0.0, 0.0, 0.0)
-    if shape_type == CONVEX_MESH:
+    if shape_type == GeoType.CONVEX_MESH:
         lower = wp.cw_mul(model.hull_lower[pair.hull], shapes.size1)
         upper = wp.cw_mul(model.hull_upper[pair.hull], shapes.size1)
         middle = shapes.rotation * (0.5 * (lower + upper))
@@ -144,7 +136,9 @@ def make_triangle_pair(model: ShapeModel, hulls: HullData, shapes: ShapePair) ->
     pair.lower = middle - half - wp.vec3(inflation, inflation, inflation)
     pair.upper = middle + half + wp.vec3(inflation, inflation, inflation)
     # The middle of a sphere tells all about which triangles are before it.
-    pair.shallow = wp.where(shape_type == SPHERE, extent[0], SHALLOW * half_thickness(shape_type, extent))
+    pair.shallow = wp.where(
+        shape_type == GeoType.SPHERE, extent[0], SHALLOW * half_thickness(shape_type, extent)
+    )
     pair.middle = middle
     pair.half = half_extents(shape_type, extent, wp.identity(n=3, dtype=float)) + wp.vec3(
         inflation, inflation, inflation

@@ -22,10 +22,11 @@ from pluriverse.collision.shape_pair import (
     threshold_at_speed,
     threshold_within_gaps,
 )
-from pluriverse.collision.shape_state import ANY_SPEED, CAPSULE, SPHERE, ShapeModel, ShapeState
+from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec6_type
 from pluriverse.model import Topology
+from pluriverse.types import GeoType
 
 
 @wp.struct
@@ -62,15 +63,15 @@ class ShapeMotion:
 @wp.func
 def is_round(shape_type: int) -> bool:
     """Return whether a shape is a sphere or capsule."""
-    result = shape_type == SPHERE
-    return result or shape_type == CAPSULE
+    result = shape_type == GeoType.SPHERE
+    return result or shape_type == GeoType.CAPSULE
 
 
 @wp.func
 def round_axis(state: ShapeState, shape_type: int, shape: int) -> wp.vec3:
     """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
     axis = wp.vec3()
-    if shape_type == CAPSULE:
+    if shape_type == GeoType.CAPSULE:
         rotation = state.rotation[shape]
         axis = state.size[shape][1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
     return axis

@@ -13,12 +13,12 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import FREE
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.types import JointType
 
 # Floor of diag(A) and of principal inertias [kg or kg·m²]: a guard of divisions only.
 DIAGONAL_MIN = wp.constant(1e-12)
@@ -108,7 +108,7 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
         root = topology.template_node[template] + topology.tree_node[topology.template_tree[template] + tree]
         bottom = int(-1)
         sign_root = weight_real(sign)
-        if topology.node_type[root] == FREE:
+        if topology.node_type[root] == JointType.FREE:
             bottom = topology.node_dof[root] + 5  # its motion subspace is the identity, or zero if prescribed
             if dynamics.tree_prescribed[topology.world_tree[world] + tree] != 0:
                 sign_root = weight_real(0.0)

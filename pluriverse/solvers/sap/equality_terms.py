@@ -34,10 +34,6 @@ DIAGONAL_MIN = wp.constant(1e-12)
 # much larger than that of the bodies by themselves would drown the Hessian in rounding.
 IMMOBILE = wp.constant(1e-10)
 
-_WELD = wp.constant(int(EqType.WELD))
-_JOINT = wp.constant(int(EqType.JOINT))
-_HINGE = wp.constant(int(EqType.HINGE))
-_DISTANCE = wp.constant(int(EqType.DISTANCE))
 # Dissipation time of distances, in steps. Where positions move at the mean velocity of a step, a gap that
 # closes at v = gap / (h + tau) follows gap' = (1 - b) gap - b gap_before, b = h / (2 h + 2 tau), and stays on
 # its side, so that a rope does not throw back what it catches, if b <= 3 - sqrt(8): tau >= 1.92 h.
@@ -156,7 +152,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             sap.equality_velocity[index] = vec6()
             if not inputs.enabled[index] or inputs.world_frozen[world] != 0:
                 sap.equality[index].kind = OFF
-            elif kind == _JOINT:
+            elif kind == EqType.JOINT:
                 node1 = topology.body_node[first_body + inputs.joint_child[inputs.joint1[index]] - body0]
                 order1 = inputs.joint1_axis[index]
                 dof1 = topology.node_dof[first_node + node1] + order1
@@ -231,10 +227,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 arm1 = vec3(inputs.anchor[index])
                 arm2 = wp.transpose(rest_rotation) * (arm1 - shift)
                 joint = inputs.joint1[index]
-                if kind == _DISTANCE and joint >= 0:
+                if kind == EqType.DISTANCE and joint >= 0:
                     arm1 = vec3(wp.transform_get_translation(inputs.joint_frame_parent[joint]))
                     arm2 = vec3(wp.transform_get_translation(inputs.joint_frame_child[joint]))
-                if kind == _WELD:
+                if kind == EqType.WELD:
                     arm2 = arm1
                     arm1 = shift + rest_rotation * arm2
                 rotation1 = wp.identity(n=3, dtype=real)
@@ -254,11 +250,11 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 projector = mat33()
                 misfit = vec3()
                 scale = real(0.0)
-                if kind == _WELD:
+                if kind == EqType.WELD:
                     projector = wp.identity(n=3, dtype=real)
                     misfit = rotation_vector(rotation2 * wp.transpose(rotation1 * rest_rotation))
                     scale = real(inputs.torquescale[index])
-                if kind == _HINGE:
+                if kind == EqType.HINGE:
                     axis = wp.normalize(vec3(inputs.axis[index]))
                     axis1 = rotation1 * axis
                     axis2 = rotation2 * (wp.transpose(rest_rotation) * axis)
@@ -303,7 +299,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 line = vec3(real(0.0), real(0.0), real(1.0))  # any, where the points coincide
                 if distance > real(0.0):
                     line = apart / distance
-                if kind == _DISTANCE:
+                if kind == EqType.DISTANCE:
                     w = wp.dot(line, W * line)
                 w_angular = wp.sqrt(wp.ddot(W_angular, W_angular)) / size
                 stiffness_linear, stiffness_angular = real(0.0), real(0.0)
@@ -323,7 +319,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     misfit[0], misfit[1], misfit[2], apart[0], apart[1], apart[2]
                 )
                 sap.equality[index].bias = -rate * sap.equality[index].error
-                if kind == _DISTANCE:
+                if kind == EqType.DISTANCE:
                     least = float(inputs.polycoef[index, 0])
                     most = float(inputs.polycoef[index, 1])
                     if joint >= 0:

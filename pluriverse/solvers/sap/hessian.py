@@ -29,7 +29,6 @@ from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
 
-FREE = wp.constant(int(JointType.FREE))
 NOTHING, CONTACT, EQUALITY = wp.constant(0), wp.constant(1), wp.constant(2)
 """What an entry of the loop over contacts and equality constraints adds to the Hessian of two bodies."""
 
@@ -171,7 +170,7 @@ def hessian_functions(
         """Whether the chain that ends at `last_dof` is a free root, whose motions are the unit vectors."""
         first = topology.template_dof[template]
         node = topology.template_node[template] + topology.dof_node[first + last_dof]
-        return topology.node_type[node] == FREE and topology.node_parent[node] < 0
+        return topology.node_type[node] == JointType.FREE and topology.node_parent[node] < 0
 
     @wp.func(inline=True)
     def add_pair(
@@ -449,7 +448,7 @@ def hessian_functions(
                 kvv = sap.node_stiffness_vv[node0 + node]
                 begin = topology.node_dof[first_node + node]
                 parent = topology.node_parent[first_node + node]
-                if topology.node_type[first_node + node] == FREE and parent < 0:
+                if topology.node_type[first_node + node] == JointType.FREE and parent < 0:
                     # The motions of a free root are the unit vectors: its rows are the lower triangle of K.
                     row = row0 + topology.dof_row[first + begin]
                     for i6 in range(3):
@@ -467,7 +466,7 @@ def hessian_functions(
                 root = topology.tree_node[first_tree + tree]
                 walk_end = int(0)
                 if (
-                    topology.node_type[first_node + root] == FREE
+                    topology.node_type[first_node + root] == JointType.FREE
                     and sap.node_contact[node0 + root] == VISITED
                 ):
                     walk_end = topology.tree_dof[first_tree + tree] + 6

@@ -44,10 +44,6 @@ EFFORT_UNLIMITED = wp.constant(1e20)
 # Speed limits from here on [m/s or rad/s], such as the builder's default of 1e6, count as none.
 SPEED_UNLIMITED = wp.constant(1e6)
 
-_MODE_POSITION = wp.constant(int(JointTargetMode.POSITION))
-_MODE_VELOCITY = wp.constant(int(JointTargetMode.VELOCITY))
-_MODE_EFFORT = wp.constant(int(JointTargetMode.EFFORT))
-
 
 @wp.struct
 class JointTermInputs:
@@ -126,13 +122,13 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     ke = real(0.0)
                     kd = real(0.0)
                     target_velocity = real(0.0)
-                    if mode != _MODE_EFFORT:
+                    if mode != JointTargetMode.EFFORT:
                         kd = real(inputs.target_kd[public])
-                        if scalar and mode != _MODE_VELOCITY:
+                        if scalar and mode != JointTargetMode.VELOCITY:
                             ke = real(inputs.target_ke[public])
-                        if mode != _MODE_POSITION:
+                        if mode != JointTargetMode.POSITION:
                             target_velocity = real(inputs.target_vel[public])
-                        if mode == _MODE_VELOCITY:
+                        if mode == JointTargetMode.VELOCITY:
                             target_velocity = real(
                                 bounded_target(
                                     inputs.target_vel[public],

@@ -20,8 +20,6 @@ from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
 
-FREE = wp.constant(int(JointType.FREE))
-
 
 @functools.cache
 def sweep_functions(
@@ -42,7 +40,10 @@ def sweep_functions(
     @wp.func(inline=True)
     def is_free_root(topology: Topology, sap: SapData, node0: int, first_node: int, node: int) -> bool:
         """Whether a node is a free root that moves as it will: its motions are the unit vectors."""
-        free = topology.node_type[first_node + node] == FREE and topology.node_parent[first_node + node] < 0
+        free = (
+            topology.node_type[first_node + node] == JointType.FREE
+            and topology.node_parent[first_node + node] < 0
+        )
         return free and sap.node_contact[node0 + node] == VISITED
 
     @wp.func(inline=True)
