@@ -21,22 +21,6 @@ CONVENIENCES = {
     ("simulation.simulation", "tensors"),  # Simulation.tensors
     ("simulation.simulation", "viewer"),  # Simulation.viewer
 }
-# Modules whose classes know each other by type, though they import only one way when they run: one concept in
-# several files. No other module joins them.
-KNOWN_BY_TYPE = (
-    {
-        "model.control",
-        "model.edits",
-        "model.model",
-        "model.structure",
-        "model.structure_guard",
-        "model.world_list",
-    },
-    {"variants.scene", "variants.simulation", "variants.switching"},
-    {"envs.environment", "envs.task"},
-    {"scene.meshes", "scene.shapes"},
-    {"solvers.sap.solver", "solvers.sap.step_status"},
-)
 LINES_MAX = 600
 
 
@@ -133,13 +117,8 @@ def test_modules_do_not_import_each_other():
 
 
 def test_types_lead_one_way_too():
-    """What only type checkers import makes no circle either, but in the concepts that are listed."""
-    edges = read_graph(deferred=True, types=True)
-    for group in KNOWN_BY_TYPE:
-        assert group <= circles(edges).keys(), f"{group} have no circle any more: take them from the list"
-        for name in group:
-            edges[name] -= group
-    assert circles(edges) == {}
+    """What only type checkers import makes no circle either."""
+    assert circles(read_graph(deferred=True, types=True)) == {}
 
 
 def test_files_stay_readable():

@@ -1,26 +1,17 @@
 """Derived quantities of a model: computed on request, so that no array must be kept in step with another."""
 
-from typing import Any
-
 import numpy as np
 import warp as wp
 
-from pluriverse.model.schema import ModelArrays
+from pluriverse.model.contents import ModelContents
 from pluriverse.types import EqType
 
 
-class DerivedArrays(ModelArrays):
+class DerivedArrays(ModelContents):
     """Quantities of a model that are computed on request. All results are copies.
 
     Steps do not use them: they serve tools, and scripts written for Newton.
     """
-
-    device: wp.Device
-    world_count: int
-    body_count: int
-    topology: Any
-    templates: list[Any]
-    world_template: np.ndarray
 
     @property
     def articulation_end(self) -> wp.array:

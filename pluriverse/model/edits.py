@@ -5,12 +5,10 @@ because another one was.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from pluriverse.model.model import Model
+from pluriverse.model.contents import ModelContents
 
 
 class Edits:
@@ -21,7 +19,7 @@ class Edits:
         names: Names of arrays with an entry per joint, coordinate, degree of freedom or body.
     """
 
-    def __init__(self, model: "Model", names: Sequence[str]) -> None:
+    def __init__(self, model: ModelContents, names: Sequence[str]) -> None:
         self._model = model
         joint_world = model.joint_world.numpy()
         dof_counts = np.diff(model.joint_qd_start.numpy())

@@ -7,7 +7,6 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import attributes
-from pluriverse.model.batches import Batch
 from pluriverse.model.control import Control
 from pluriverse.model.derived import DerivedArrays
 from pluriverse.model.drive_targets import DriveTargets
@@ -18,10 +17,9 @@ from pluriverse.model.schema import FRAME_ARRAYS, MOTION_ARRAYS
 from pluriverse.model.state import State
 from pluriverse.model.structure import Structure
 from pluriverse.model.structure_guard import StructureGuard
-from pluriverse.model.topology import Template, Topology
 from pluriverse.model.world_list import trust_worlds
 from pluriverse.newton_names import missing
-from pluriverse.types import Axis, Entity
+from pluriverse.types import Entity
 
 if TYPE_CHECKING:
     from pluriverse.model.contacts import Contacts
@@ -50,96 +48,16 @@ class Model(DerivedArrays):
     AttributeAssignment = attributes.AttributeAssignment
     AttributeNamespace = attributes.AttributeNamespace
 
-    device: wp.Device
-    """Device of all arrays."""
-
-    world_count: int
-    """Number of worlds."""
-    body_count: int
-    """Number of bodies."""
-    joint_count: int
-    """Number of joints."""
-    joint_coord_count: int
-    """Number of joint coordinates."""
-    joint_dof_count: int
-    """Number of joint degrees of freedom."""
-    joint_constraint_count: int
-    """Number of constraints of all joints (6 minus their degrees of freedom)."""
-    articulation_count: int
-    """Number of articulations."""
-    shape_count: int
-    """Number of shapes."""
-    equality_constraint_count: int
-    """Number of equality constraints."""
-    particle_count: int
-    """Number of particles; 0, they are not supported yet."""
-
-    up_axis: Axis
-    """Axis that points up, that of the builder."""
-
-    world_label: list[str]
-    """Name of each world."""
-
-    has_hydroelastic_shapes: bool
-    """Whether a colliding shape is marked as hydroelastic, so that contacts carry a stiffness."""
-    has_kinematic_bodies: bool
-    """Whether a body was kinematic when the model was made. Only then may bodies become or cease to be
-    kinematic."""
-    body_label: list[str]
-    """Name, shape [body]. Labels repeat from world to world."""
-
-    joint_label: list[str]
-    """Name, shape [joint]. Labels repeat from world to world."""
-    articulation_label: list[str]
-    """Name, shape [articulation]. Labels repeat from world to world."""
-
-    shape_label: list[str]
-    """Name, shape [shape]. Labels repeat from world to world."""
-    meshes: list[Any]
-    """The different meshes (`Mesh`) of all shapes."""
-    appearances: list[Any]
-    """The different appearances (`Appearance`) of all shapes."""
-
-    equality_constraint_label: list[str]
-    """Name, shape [equality constraint]. Labels repeat from world to world."""
-
-    # structure
-    topology: Topology
-    """How bodies are connected and which shapes may touch, for kernels."""
-    templates: list[Template]
-    """The kinds of worlds, on the host, in the order of `Topology`."""
-    world_template: np.ndarray
-    """Template of each world, on the host, shape [world]."""
-    tree_count: int
-    """Number of trees of all worlds."""
-    world_row_count: int
-    """Number of packed row entries of all worlds."""
     initial_edits: Edits
     """Tracks in which worlds the initial state was written to since it was last made consistent."""
     _targets: DriveTargets
-    batches: list[Batch]
-    """The worlds by size class."""
-
-    # custom attributes
-    attribute_specs: dict[str, attributes.AttributeSpec]
-    """Declaration of each custom attribute, by its key: its name, with the namespace if it has one."""
-    custom_arrays: dict[str, Any]
-    """The custom attributes of the model, and those that states, controls and contacts begin with, by key:
-    arrays, or lists of texts."""
-    custom_frequency_counts: dict[str, int]
-    """Number of rows of each custom frequency, by its key."""
-    custom_frequency_world: dict[str, np.ndarray]
-    """World of each row of a custom frequency (-1 outside of any), on the host, by its key."""
-    custom_frequency_articulation: dict[str, np.ndarray]
-    """Articulation of each row of a custom frequency that has owners (-1 for none), on the host, by its
-    key."""
 
     def __init__(self, device: wp.Device):
         self.device = device
         self.dynamics_obstacle: str | None = None
         """Why solvers refuse the model, if they do: a joint had no inertia to accelerate when it was made."""
         self._structure_guard: StructureGuard | None = None
-        self._structure: Structure | None = None
+        self._structure = None
         self._index_errors = IndexErrors(device)
         self.attribute_specs = {}
         self.custom_arrays = {}
@@ -184,16 +102,6 @@ class Model(DerivedArrays):
         trust_worlds(self.structure.worlds)
         object.__setattr__(self, "initial_edits", Edits(self, INITIAL_ARRAYS))
         self._structure_guard = StructureGuard(self, live)
-
-    @property
-    def structure(self) -> Any:
-        """The arrays of this model as kernels read them, without later writes to the structure."""
-        return self if self._structure is None else self._structure
-
-    @property
-    def index_errors(self) -> IndexErrors:
-        """Counters of invalid indices on the device; `SolverBase.report` reports them."""
-        return self._index_errors
 
     @property
     def guarded_arrays(self) -> list[str]:

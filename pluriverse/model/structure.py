@@ -5,16 +5,14 @@ kernel that used such an index could access foreign memory. So kernels read copi
 """
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.model.contents import ModelContents
 from pluriverse.model.schema import STRUCTURE
-
-if TYPE_CHECKING:
-    from pluriverse.model.model import Model
-    from pluriverse.model.topology import Template
+from pluriverse.model.topology import Template
 
 
 class Structure:
@@ -25,12 +23,12 @@ class Structure:
         live: Arrays of the structure that may change.
     """
 
-    def __init__(self, model: "Model", live: frozenset[str] = frozenset()) -> None:
+    def __init__(self, model: ModelContents, live: frozenset[str] = frozenset()) -> None:
         self._model = model
         self._fingerprint: str | None = None
-        for name in STRUCTURE:
-            if name not in live:
-                setattr(self, name, wp.clone(getattr(model, name)))
+        self._guarded = [name for name in STRUCTURE if name not in live]
+        for name in self._guarded:
+            setattr(self, name, wp.clone(getattr(model, name)))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -45,17 +43,17 @@ class Structure:
         return self._fingerprint
 
 
-def have_same_structure(model: "Model", other: "Model") -> bool:
+def have_same_structure(model: ModelContents, other: ModelContents) -> bool:
     """Return whether two models have the same worlds, joints and shapes in the same order."""
     return model is other or model.structure.fingerprint == other.structure.fingerprint
 
 
-def _fingerprint(model: "Model", structure: Structure) -> str:
+def _fingerprint(model: ModelContents, structure: Structure) -> str:
     digest = hashlib.sha256()
     counts = [model.world_count, model.body_count, model.joint_count, model.shape_count]
     digest.update(np.array(counts, dtype=np.int64).tobytes())
     digest.update(np.ascontiguousarray(model.world_template, dtype=np.int64).tobytes())
-    for name in model.guarded_arrays:
+    for name in structure._guarded:
         digest.update(np.ascontiguousarray(getattr(structure, name).numpy()).tobytes())
     for mesh in model.meshes:
         digest.update(np.ascontiguousarray(mesh.vertices).tobytes())
@@ -66,7 +64,7 @@ def _fingerprint(model: "Model", structure: Structure) -> str:
     return digest.hexdigest()
 
 
-def _template_arrays(template: "Template") -> dict[str, np.ndarray]:
+def _template_arrays(template: Template) -> dict[str, np.ndarray]:
     """Return the arrays of a template that the builder supplied, and the pairs of shapes."""
     names = ("joint_type", "joint_parent", "joint_child", "pair_shape0", "pair_shape1")
     sizes = np.array([template.body_count, template.shape_count])

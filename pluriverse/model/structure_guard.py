@@ -2,15 +2,13 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from pluriverse.model.contents import ModelContents
 from pluriverse.model.schema import STRUCTURE
 from pluriverse.types import GeoType
-
-if TYPE_CHECKING:
-    from pluriverse.model.model import Model
 
 
 class StructureGuard:
@@ -21,7 +19,7 @@ class StructureGuard:
         live: Arrays of the structure that may change.
     """
 
-    def __init__(self, model: "Model", live: Sequence[str] = ()) -> None:
+    def __init__(self, model: ModelContents, live: Sequence[str] = ()) -> None:
         self._live = frozenset(live)
         self._digests = _digests(model, self._live)
 
@@ -30,7 +28,7 @@ class StructureGuard:
         """The arrays of the structure that must stay as they are."""
         return [name for name in STRUCTURE if name not in self._live]
 
-    def changed(self, model: "Model") -> list[str]:
+    def changed(self, model: ModelContents) -> list[str]:
         """Return the arrays of the structure that have changed, or hold invalid indices."""
         digests = _digests(model, self._live)
         changed = [name for name, digest in digests.items() if digest != self._digests[name]]
@@ -41,7 +39,7 @@ class StructureGuard:
         return changed
 
 
-def _digests(model: "Model", live: frozenset[str]) -> dict[str, bytes]:
+def _digests(model: ModelContents, live: frozenset[str]) -> dict[str, bytes]:
     result = {name: _digest(getattr(model, name).numpy()) for name in STRUCTURE if name not in live}
     # A plane with both sizes is a slab, others are half spaces: different shapes for collision.
     scale = model.shape_scale.numpy().reshape(-1, 3)

@@ -8,16 +8,14 @@ replay. So a kernel checks the list before the others, which all skip -1. The pa
 check.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.launch import launch_kernel
+from pluriverse.model.contents import ModelContents
 from pluriverse.model.indices import IndexKind
-
-if TYPE_CHECKING:
-    from pluriverse.model.model import Model
 
 # Attribute under which a list keeps its checked copy, which a recorded launch needs as long as the list.
 _COPY = "_pluriverse_checked"
@@ -69,7 +67,7 @@ def is_trusted(worlds: Any) -> bool:
     return worlds.__dict__.get(_COPY) is worlds
 
 
-def check_worlds(model: "Model", worlds: Any, *, what: str) -> wp.array:
+def check_worlds(model: ModelContents, worlds: Any, *, what: str) -> wp.array:
     """Return a list of worlds that kernels can take. Only launches, and allocates once per list.
 
     Args:

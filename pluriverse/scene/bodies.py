@@ -7,7 +7,8 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.selectors import suggestion
-from pluriverse.scene.shapes import AnyShape, Overrides, add_shape
+from pluriverse.scene.shape_assembly import add_shape
+from pluriverse.scene.shapes import AnyShape, Overrides
 from pluriverse.scene.values import (
     IDENTITY,
     Name,

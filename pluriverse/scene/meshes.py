@@ -3,7 +3,7 @@
 import dataclasses
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.asset_references import check_mesh, check_references
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.local_files import is_below, outside_message
-
-if TYPE_CHECKING:
-    from pluriverse.scene.shapes import MeshShape
+from pluriverse.scene.shapes import MeshShape
 
 # Relative excess of a hull's volume over that of its mesh that counts as rounding in the file.
 CONVEX_VOLUME_TOLERANCE = 1e-3
@@ -24,7 +22,7 @@ CONVEX_VERTEX_COUNT_MAX = 64
 MESH_SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
 
 
-def add_mesh(assembly: Assembly, shape: "MeshShape", body: int, options: dict[str, Any]) -> int:
+def add_mesh(assembly: Assembly, shape: MeshShape, body: int, options: dict[str, Any]) -> int:
     """Add a mesh; a convex one collides as its hull, which is the same and quicker, others as triangles."""
     builder = assembly.builder
     with assembly.at("path"):
@@ -49,7 +47,7 @@ def _is_convex(mesh: Any) -> bool:
     return bool(mass >= (1.0 - CONVEX_VOLUME_TOLERANCE) * hull_mass)
 
 
-def _read_mesh(assembly: Assembly, shape: "MeshShape") -> Any:
+def _read_mesh(assembly: Assembly, shape: MeshShape) -> Any:
     """Return the mesh of a file, its axes and the corners of its triangles reordered as the scene says."""
     from pluriverse.geometry import Mesh
 

@@ -27,7 +27,8 @@ from pluriverse.scene.errors import FieldError
 from pluriverse.scene.joints import joint_coord, joint_range
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.selectors import JointSelection, Selection, suggestion
-from pluriverse.scene.shapes import SHAPES, Shape, add_shape
+from pluriverse.scene.shape_assembly import add_shape
+from pluriverse.scene.shapes import SHAPES, Shape
 from pluriverse.scene.values import (
     Index,
     Name,

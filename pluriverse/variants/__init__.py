@@ -12,8 +12,8 @@ from pluriverse.variants.config import (
     VariantMode,
 )
 from pluriverse.variants.layout import Slot
-from pluriverse.variants.scene import VariantScene, make_scene
-from pluriverse.variants.simulation import VariantSimulation
+from pluriverse.variants.scene import make_scene
+from pluriverse.variants.simulation import VariantScene, VariantSimulation
 from pluriverse.variants.tables import VARIANT_DEPENDENT_FIELDS
 
 __all__ = [

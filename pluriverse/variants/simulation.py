@@ -11,7 +11,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -21,14 +21,21 @@ from pluriverse.model.world_selection import Environments, WorldSelection, resol
 from pluriverse.simulation import Simulation, SimulationReport, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.snapshot import check_structure
+from pluriverse.variants.contents import SceneContents
 from pluriverse.variants.switching import Switching
 from pluriverse.warnings import SimulationError, SimulationWarning
 
-if TYPE_CHECKING:
-    from pluriverse.variants.scene import VariantScene
-
 # Prefix of the names of this module's arrays in a snapshot.
 _PREFIX = "variants/"
+
+
+@dataclasses.dataclass
+class VariantScene(SceneContents):
+    """A scene of many environments, ready to be simulated. Made by `make_scene`."""
+
+    def simulation(self, **options: Any) -> "VariantSimulation":
+        """Return a `VariantSimulation`; options as of `Simulation`, among them the time step `dt` [s]."""
+        return VariantSimulation(self, **options)
 
 
 class VariantSimulation(Simulation):
@@ -45,7 +52,7 @@ class VariantSimulation(Simulation):
         ValueError: If variants share layouts and the solver cannot change between them.
     """
 
-    def __init__(self, scene: "VariantScene", **options: Any) -> None:
+    def __init__(self, scene: VariantScene, **options: Any) -> None:
         solver = options.pop("solver", None)
         super().__init__(scene.model, solver, **options)
         if scene.config.reassignable and not scene.tables.is_empty:
@@ -57,7 +64,7 @@ class VariantSimulation(Simulation):
         self._environments = Environments(scene.model, scene.environment_count)
 
     @property
-    def scene(self) -> "VariantScene":
+    def scene(self) -> VariantScene:
         """The scene."""
         return self._scene
 

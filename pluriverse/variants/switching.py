@@ -1,7 +1,7 @@
 """Switching: the variants and worlds of environments, and how they change."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -10,6 +10,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.model import Control
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.variants.config import PreparedWorlds
+from pluriverse.variants.contents import SceneContents
 from pluriverse.variants.environments import (
     begin_episode,
     copy_targets,
@@ -28,9 +29,6 @@ from pluriverse.variants.pool import (
     substitute_worlds,
 )
 
-if TYPE_CHECKING:
-    from pluriverse.variants.scene import VariantScene
-
 # Arrays of the pool that change.
 _POOL_ARRAYS = ("free_count", "free_world", "substitution_count")
 
@@ -42,7 +40,7 @@ class Switching:
         scene: The scene.
     """
 
-    def __init__(self, scene: "VariantScene") -> None:
+    def __init__(self, scene: SceneContents) -> None:
         self._scene = scene
         self._device = scene.model.device
         count = scene.environment_count

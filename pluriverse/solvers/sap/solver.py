@@ -18,7 +18,6 @@ from pluriverse.dynamics.workspace import Workspace
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts
 from pluriverse.newton_names import missing
-from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.candidates import CandidateCheck
 from pluriverse.solvers.sap.contact import (
@@ -47,11 +46,10 @@ from pluriverse.solvers.sap.newton import (
 )
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.restitution import add_restitutions
-from pluriverse.solvers.sap.step_status import finalize_steps
+from pluriverse.solvers.sap.step_status import StepStatus, finalize_steps
 from pluriverse.solvers.sap.unsupported import warn_of_unsupported
 from pluriverse.solvers.sap.workspace import SapWorkspace
 from pluriverse.types import ModelFlags
-from pluriverse.warnings import DeepContactError, DeepContactWarning
 
 _FRICTION_MODES = {
     "harmonic_mean": HARMONIC_MEAN,
@@ -68,7 +66,7 @@ _WEIGHT_MODES = {
 }
 
 
-class SolverSAP(SolverBase):
+class SolverSAP(StepStatus):
     """Semi-analytic primal solver: compliant contact with Coulomb friction as one convex problem per step.
 
     A step finds the velocities v that minimize
@@ -133,22 +131,10 @@ class SolverSAP(SolverBase):
         ValueError: If an option's value is not allowed, or the model has no degree of freedom.
     """
 
-    options: SapOptions
-    """Options with every default resolved. Also readable as attributes of the solver."""
     dynamics: Workspace
     """Kinematics, mass matrix and free motion of the last step."""
     workspace: SapWorkspace | None
     """Contact problem and solution of the last step; None before the first."""
-    last_resting_depth: wp.array[float]
-    """Depth of the deepest contact at rest in the last step [m], shape [world]."""
-    deep_time: wp.array[float]
-    """Time for which a contact has rested deeper than `resting_depth_limit` [s], shape [world]."""
-    rested_deep: wp.array[int]
-    """1 where that lasted for longer than an impact takes, shape [world]."""
-    deep_shape0: wp.array[int]
-    """First shape of the contact that rested deepest then, -1 for none, shape [world]."""
-    deep_shape1: wp.array[int]
-    """Second shape of it, shape [world]."""
     sim_time: float
     """Sum of the time steps of all calls of `step` [s]. Replays of a recorded graph are not counted."""
 
@@ -165,10 +151,6 @@ class SolverSAP(SolverBase):
         self.workspace = None
         self.sim_time = 0.0
         self.frame_id = 0
-        for name, kind in (("last_resting_depth", float), ("deep_time", float), ("rested_deep", int)):
-            setattr(self, name, wp.zeros(model.world_count, dtype=kind, device=model.device))
-        for name in ("deep_shape0", "deep_shape1"):
-            setattr(self, name, wp.full(model.world_count, -1, dtype=int, device=model.device))
         self._bounces = self._has_restitution()
         self._step_duration = math.inf
         self._position_integration = PositionIntegration(self.options.position_integration)
@@ -396,40 +378,6 @@ class SolverSAP(SolverBase):
                 "for another solver. Pass horizon=solver.contact_horizon(dt) to collide(), or none."
             )
 
-    def report(self, *, strict: bool = False) -> None:
-        """Turn failures since the last call into one warning per kind, each world being named once.
-
-        Besides those of every solver, worlds that rest deeper than `resting_depth_limit` are named.
-
-        Raises:
-            FrozenWorldError: In strict mode, if a world was frozen.
-            ContactTruncationError: In strict mode, if a world had fewer contact slots than contacts.
-            ConvergenceError: In strict mode, if a step did not converge.
-            DeepContactError: In strict mode, if a world rests deeper than the limit.
-        """
-        super().report(strict=strict)
-        deep = self._new_worlds("deep", self.rested_deep)
-        if deep.size:
-            depths = self.last_resting_depth.numpy()[deep]
-            self._raise_or_warn(
-                f"{name_worlds(deep)}: shapes rest deeper in each other than resting_depth_limit = "
-                f"{self.options.resting_depth_limit:g} m, up to {depths.max():.3g} m now"
-                f"{self._deep_pair(int(deep[np.argmax(depths)]))}. If their contact "
-                "stiffness (ShapeConfig.ke, N/m) is low for the load that they carry, raise it, or leave "
-                "it out to have contacts as stiff as the step resolves; if joints hold them in each other, "
-                "filter the pair; if they are meant to be soft, raise resting_depth_limit.",
-                DeepContactError if strict else DeepContactWarning,
-                deep,
-            )
-
-    def _deep_pair(self, world: int) -> str:
-        """Return words that name the two shapes of a world that rest deepest in each other."""
-        shapes = [int(found.numpy()[world]) for found in (self.deep_shape0, self.deep_shape1)]
-        if min(shapes) < 0:
-            return ""
-        first, second = (f"shape '{self.model.shape_label[shape]}' (index {shape})" for shape in shapes)
-        return f", as {first} and {second} of world {world}"
-
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
         """Check what was written into the model, and bring up to date what follows from it.
 
@@ -521,13 +469,9 @@ class SolverSAP(SolverBase):
             self.needed_contact_count,
             self.readmitted_step_count,
             self.world_frozen,
-            self.last_resting_depth,
-            self.deep_time,
-            self.rested_deep,
         ):
             counts.zero_()
-        self.deep_shape0.fill_(-1)
-        self.deep_shape1.fill_(-1)
+        self.reset_status()
         self._reported.clear()
 
     def _contact_options(self, dt: float) -> ContactOptions:

@@ -6,19 +6,20 @@ Writes  rigid_contact_force, the status arrays of the solver; restores state_in 
 
 import functools
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
 from pluriverse.model.schema import MOTION_ARRAYS
+from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.finite import are_finite_bodies
+from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
-
-if TYPE_CHECKING:
-    from pluriverse.solvers.sap.solver import SolverSAP
+from pluriverse.warnings import DeepContactError, DeepContactWarning
 
 # Speeds beyond this [m/s or rad/s] overflow the squares in single-precision stages within a few steps.
 SPEED_MAX = wp.constant(1.0e12)
@@ -163,6 +164,71 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
     return SimpleNamespace(finalize_step=finalize_step)
 
 
+class StepStatus(SolverBase):
+    """How the worlds of a solver fare: what `SolverSAP` tells beyond what every solver does."""
+
+    options: SapOptions
+    """Options with every default resolved. Also readable as attributes of the solver."""
+    last_resting_depth: wp.array[float]
+    """Depth of the deepest contact at rest in the last step [m], shape [world]."""
+    deep_time: wp.array[float]
+    """Time for which a contact has rested deeper than `resting_depth_limit` [s], shape [world]."""
+    rested_deep: wp.array[int]
+    """1 where that lasted for longer than an impact takes, shape [world]."""
+    deep_shape0: wp.array[int]
+    """First shape of the contact that rested deepest then, -1 for none, shape [world]."""
+    deep_shape1: wp.array[int]
+    """Second shape of it, shape [world]."""
+
+    def __init__(self, model: Model):
+        super().__init__(model)
+        for name, kind in (("last_resting_depth", float), ("deep_time", float), ("rested_deep", int)):
+            setattr(self, name, wp.zeros(model.world_count, dtype=kind, device=model.device))
+        for name in ("deep_shape0", "deep_shape1"):
+            setattr(self, name, wp.full(model.world_count, -1, dtype=int, device=model.device))
+
+    def report(self, *, strict: bool = False) -> None:
+        """Turn failures since the last call into one warning per kind, each world being named once.
+
+        Besides those of every solver, worlds that rest deeper than `resting_depth_limit` are named.
+
+        Raises:
+            FrozenWorldError: In strict mode, if a world was frozen.
+            ContactTruncationError: In strict mode, if a world had fewer contact slots than contacts.
+            ConvergenceError: In strict mode, if a step did not converge.
+            DeepContactError: In strict mode, if a world rests deeper than the limit.
+        """
+        super().report(strict=strict)
+        deep = self._new_worlds("deep", self.rested_deep)
+        if deep.size:
+            depths = self.last_resting_depth.numpy()[deep]
+            self._raise_or_warn(
+                f"{name_worlds(deep)}: shapes rest deeper in each other than resting_depth_limit = "
+                f"{self.options.resting_depth_limit:g} m, up to {depths.max():.3g} m now"
+                f"{self._deep_pair(int(deep[np.argmax(depths)]))}. If their contact "
+                "stiffness (ShapeConfig.ke, N/m) is low for the load that they carry, raise it, or leave "
+                "it out to have contacts as stiff as the step resolves; if joints hold them in each other, "
+                "filter the pair; if they are meant to be soft, raise resting_depth_limit.",
+                DeepContactError if strict else DeepContactWarning,
+                deep,
+            )
+
+    def _deep_pair(self, world: int) -> str:
+        """Return words that name the two shapes of a world that rest deepest in each other."""
+        shapes = [int(found.numpy()[world]) for found in (self.deep_shape0, self.deep_shape1)]
+        if min(shapes) < 0:
+            return ""
+        first, second = (f"shape '{self.model.shape_label[shape]}' (index {shape})" for shape in shapes)
+        return f", as {first} and {second} of world {world}"
+
+    def reset_status(self) -> None:
+        """Forget which contacts rested too deep."""
+        for status in (self.last_resting_depth, self.deep_time, self.rested_deep):
+            status.zero_()
+        self.deep_shape0.fill_(-1)
+        self.deep_shape1.fill_(-1)
+
+
 def finalize_steps(
     model: Model,
     worlds: wp.array,
@@ -171,7 +237,7 @@ def finalize_steps(
     state_out: State,
     contacts: Contacts,
     sap: SapWorkspace,
-    solver: "SolverSAP",
+    solver: StepStatus,
     *,
     contact_capacity: int,
     depth_limit: float,
