@@ -34,7 +34,7 @@ _LAZY_MODULES = {
     "SingleEnv": ("vector_env", "gymnasium"),
     "SkrlEnv": ("adapters.skrl", "skrl"),
     "StepResult": ("environment", "learn"),
-    "Task": ("task", ""),
+    "Task": ("environment", ""),
     "TaskEntry": ("registry", ""),
     "Trainer": ("learning.trainer", "rsl_rl"),
     "VectorEnv": ("vector_env", "gymnasium"),

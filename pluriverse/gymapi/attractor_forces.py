@@ -6,7 +6,8 @@ import warp as wp
 from pluriverse.gymapi.scene import Attractor, Sim
 from pluriverse.gymapi.tables import integers
 from pluriverse.model import State
-from pluriverse.springs.bodies import BodySprings, BodySpringTable
+from pluriverse.solvers.springs import BodySpringTable
+from pluriverse.springs.bodies import BodySprings
 
 
 class AttractorForces(BodySprings):

@@ -194,7 +194,7 @@ class Runtime:
         self.substeps = max(int(self.params.substeps), 1)
         self.simulation = self._make_simulation()
         for springs in self._springs:
-            springs.response.simulation = self.simulation
+            springs.attach(self.simulation)
             self.simulation.add_stage(springs)
         self.simulation.restore(snapshot)
 

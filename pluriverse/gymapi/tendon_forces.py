@@ -7,7 +7,8 @@ from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.tables import integers
 from pluriverse.gymapi.tendons import actor_tendons
 from pluriverse.model import State
-from pluriverse.springs.coordinates import CoordinateSprings, TendonTable
+from pluriverse.solvers.springs import TendonTable
+from pluriverse.springs.coordinates import CoordinateSprings
 
 
 class TendonForces(CoordinateSprings):

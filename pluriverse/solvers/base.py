@@ -23,6 +23,7 @@ from pluriverse.model.world_list import check_worlds
 from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.solvers.model_change import apply_model_change, check_structure
 from pluriverse.solvers.reset import reset_worlds
+from pluriverse.solvers.springs import BodySpringTable, TendonTable
 from pluriverse.solvers.unfreeze import unfreeze_worlds
 from pluriverse.types import ModelFlags, StateFlags
 from pluriverse.warnings import (
@@ -159,6 +160,23 @@ class SolverBase(abc.ABC):
     def graph_version(self) -> int:
         """Another number whenever steps recorded before are out of date."""
         return 0
+
+    def set_springs(
+        self, *, tendons: "TendonTable | None" = None, bodies: "BodySpringTable | None" = None
+    ) -> bool:
+        """Let springs act in every step, in place of those of the same kind before.
+
+        Numbers in the tables may be written to at any time, but those that say what a spring acts on.
+
+        Args:
+            tendons: Springs on sums of joint coordinates; None to leave them as they are.
+            bodies: Springs that pull bodies to poses; None to leave them as they are.
+
+        Returns:
+            Whether the solver takes them as terms of its own, which contacts and limits feel as they do each
+            other. Otherwise a stage of the simulation has to write their forces.
+        """
+        return False
 
     def contacts(self, rigid_contact_max: int | Sequence[int] | None = None) -> Contacts | None:
         """Return a new contact buffer if `step` finds contacts by itself.

@@ -19,6 +19,8 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.rotation_vector import rotation_vector
 from pluriverse.model import State
 from pluriverse.simulation import Simulation
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.springs import BodySpringTable
 from pluriverse.springs.response import (
     MotionArrays,
     Springs,
@@ -28,32 +30,6 @@ from pluriverse.springs.response import (
 )
 
 _MODULE = "pluriverse.springs.bodies"
-
-
-@wp.struct
-class BodySpringTable:
-    """Of each spring."""
-
-    body: wp.array[int]
-    """Body of the model."""
-    articulation: wp.array[int]
-    """Its articulation."""
-    link: wp.array[int]
-    """Place of the joint of the body in the articulation."""
-    dof_count: wp.array[int]
-    """Degrees of freedom of the articulation."""
-    axes: wp.array[int]
-    """Which axes of the target it acts along and about: bits 0 to 2 for x, y and z, 3 to 5 for turns."""
-    stiffness: wp.array[float]
-    """N/m and N·m/rad."""
-    damping: wp.array[float]
-    """N·s/m and N·m·s/rad."""
-    first_dof: wp.array[int]
-    """First degree of freedom of the articulation in the model."""
-    offset: wp.array[wp.transform]
-    """Where it acts: a pose in the body [m, xyzw]."""
-    target: wp.array[wp.transform]
-    """Pose that it is pulled to, in the world [m, xyzw]."""
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -165,7 +141,6 @@ class BodySprings(Springs):
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(simulation)
-        self._jacobian: wp.array | None = None
 
     def set_springs(self, table: BodySpringTable, worlds: wp.array[int], dof_count_max: int) -> None:
         """Take these springs instead.
@@ -177,17 +152,28 @@ class BodySprings(Springs):
         """
         self.table = table
         self._worlds = worlds
-        count, size, device = table.body.size, dof_count_max, self.response.simulation.model.device
+        self._dof_count_max = dof_count_max
+        self.attach(self.response.simulation)
+
+    def give_to(self, solver: SolverBase) -> bool:
+        """Give the springs to a solver; return whether it takes them as terms."""
+        return solver.set_springs(bodies=self.table)
+
+    def allocate(self) -> None:
+        """Make the scratch of the stage."""
+        model = self.response.simulation.model
+        count, size, device = self.table.body.size, self._dof_count_max, model.device
+        self._jacobian = jacobian_array(model)
         self._factor = wp.zeros((count, size, size), dtype=wp.float64, device=device)
         self._rows = wp.zeros((count, 7, size), dtype=wp.float64, device=device)
         self._compliance = wp.zeros((count, 6, 7), dtype=wp.float64, device=device)
 
     def before_substep(self, worlds: wp.array[int], state: State) -> None:
-        """Add the forces of all springs."""
+        """Add the forces of all springs, unless they are terms of the solver."""
+        if self.is_term:
+            return
         simulation = self.response.simulation
         model = simulation.model
-        if self._jacobian is None:
-            self._jacobian = jacobian_array(model)
         eval_jacobian(model, state, self._jacobian, worlds=self._worlds)
         self.response.evaluate(self._worlds)
         launch_kernel(

@@ -17,45 +17,11 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.model import State
 from pluriverse.simulation import Simulation
+from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.springs import TendonTable
 from pluriverse.springs.response import MotionArrays, Springs, factor_response, solve_rows
 
 _MODULE = "pluriverse.springs.coordinates"
-
-
-@wp.struct
-class TendonTable:
-    """Articulations with tendons, their tendons, and the joints of these."""
-
-    articulation: wp.array[int]
-    """The articulations, in a list of their own."""
-    first_dof: wp.array[int]
-    """Its first degree of freedom in the model."""
-    dof_count: wp.array[int]
-    """Its degrees of freedom."""
-    tendon_start: wp.array[int]
-    """First tendon of each entry of the list, shape [entry + 1]."""
-    entry_start: wp.array[int]
-    """First joint of each tendon, shape [tendon + 1]."""
-    entry_dof: wp.array[int]
-    """Degree of freedom in the articulation, of each joint of a tendon."""
-    entry_coord: wp.array[int]
-    """Its coordinate in the model."""
-    coefficient: wp.array[float]
-    """Length per unit of position, of each joint of a tendon."""
-    offset: wp.array[float]
-    """Offset of the length of each tendon."""
-    rest: wp.array[float]
-    """Rest length of each tendon."""
-    stiffness: wp.array[float]
-    """Stiffness of each tendon."""
-    damping: wp.array[float]
-    """Damping of each tendon."""
-    lower: wp.array[float]
-    """Smallest length of each tendon."""
-    upper: wp.array[float]
-    """Largest length of each tendon."""
-    limit_stiffness: wp.array[float]
-    """Stiffness of the limits of each tendon, 0 for none."""
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -159,15 +125,25 @@ class CoordinateSprings(Springs):
         self.table = table
         """The tendons."""
         self._worlds = worlds
-        count, size, device = table.articulation.size, dof_count_max, simulation.model.device
+        self._sizes = (table.articulation.size, dof_count_max, tendon_count_max)
+        self.attach(simulation)
+
+    def give_to(self, solver: SolverBase) -> bool:
+        """Give the tendons to a solver; return whether it takes them as terms."""
+        return solver.set_springs(tendons=self.table)
+
+    def allocate(self) -> None:
+        """Make the scratch of the stage."""
+        count, size, tendons = self._sizes
+        device = self.table.articulation.device
         self._factor = wp.zeros((count, size, size), dtype=wp.float64, device=device)
-        self._rows = wp.zeros((count, tendon_count_max + 1, size + 1), dtype=wp.float64, device=device)
-        self._system = wp.zeros(
-            (count, tendon_count_max, tendon_count_max + 1), dtype=wp.float64, device=device
-        )
+        self._rows = wp.zeros((count, tendons + 1, size + 1), dtype=wp.float64, device=device)
+        self._system = wp.zeros((count, tendons, tendons + 1), dtype=wp.float64, device=device)
 
     def before_substep(self, worlds: wp.array[int], state: State) -> None:
-        """Write the forces of all tendons."""
+        """Write the forces of all tendons, unless they are terms of the solver."""
+        if self.is_term:
+            return
         simulation = self.response.simulation
         self.response.evaluate(self._worlds)
         launch_kernel(

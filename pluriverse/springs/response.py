@@ -11,6 +11,7 @@ import warp as wp
 
 from pluriverse.dynamics import eval_inverse_dynamics, eval_mass_matrix
 from pluriverse.simulation import Simulation, StepStage
+from pluriverse.solvers.base import SolverBase
 from pluriverse.types import JointTargetMode
 
 # Pivot of the mass matrix [relative to its diagonal] below which a direction counts as without inertia.
@@ -172,6 +173,23 @@ class Springs(StepStage):
     def __init__(self, simulation: Simulation):
         self.response = StepResponse(simulation)
         """How joints move without the springs."""
+        self.is_term = False
+        """Whether they are terms of the solver, so that there is nothing to do between steps."""
+
+    def attach(self, simulation: Simulation) -> None:
+        """Act in another simulation of the same model."""
+        self.response.simulation = simulation
+        self.is_term = self.give_to(simulation.solver)
+        if not self.is_term:
+            self.allocate()
+
+    def give_to(self, solver: SolverBase) -> bool:
+        """Give the springs to a solver; return whether it takes them as terms."""
+        raise NotImplementedError
+
+    def allocate(self) -> None:
+        """Make the scratch of the stage."""
+        raise NotImplementedError
 
 
 def jacobian_array(model: Any) -> wp.array:

@@ -128,6 +128,14 @@ def hessian_functions(
                 b = sap.equality[index].dof2
                 if a >= 0 and b >= 0 and not is_inactive(sap, index):
                     coupled_count += couple_trees(topology, sap, world, a, b)
+            for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+                if sap.spring_couples[spring] != 0 and sap.spring_gain[spring] > real(0.0):
+                    begin = sap.spring_entry_start[spring]
+                    for entry in range(begin + 1, sap.spring_entry_start[spring + 1]):
+                        for other in range(begin, entry):
+                            coupled_count += couple_trees(
+                                topology, sap, world, sap.spring_dof[entry], sap.spring_dof[other]
+                            )
         if coupled_count > 0:
             used = order_blocks(
                 tree_count,
@@ -286,6 +294,28 @@ def hessian_functions(
             sap.block_value[index] = sap.block_value[index] + entry
 
     @wp.func(inline=True)
+    def add_spring_stiffness(topology: Topology, sap: SapData, world: int):
+        """Add g c c^T of every spring."""
+        first = topology.template_dof[topology.world_template[world]]
+        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+            gain = linear(sap.spring_gain[spring])
+            if gain > linear(0.0):
+                begin = sap.spring_entry_start[spring]
+                for entry in range(begin, sap.spring_entry_start[spring + 1]):
+                    dof = sap.spring_dof[entry]
+                    force = gain * linear(sap.spring_coefficient[entry])
+                    diagonal = force * linear(sap.spring_coefficient[entry])
+                    for other in range(begin, entry):
+                        value = force * linear(sap.spring_coefficient[other])
+                        if sap.spring_dof[other] == dof:
+                            diagonal += linear(2.0) * value
+                        elif value != linear(0.0):
+                            add_dof_entry(topology, sap, world, dof, sap.spring_dof[other], value)
+                    row = topology.world_row[world] + topology.dof_row[first + dof]
+                    row += topology.dof_depth[first + dof]
+                    sap.hessian_row[row] = sap.hessian_row[row] + diagonal
+
+    @wp.func(inline=True)
     def assemble(
         topology: Topology,
         dynamics: DynamicsData,
@@ -314,6 +344,9 @@ def hessian_functions(
                 sap.node_stiffness_ww[node0 + node] = zero33
                 sap.node_stiffness_wv[node0 + node] = zero33
                 sap.node_stiffness_vv[node0 + node] = zero33
+
+        if wp.static(equality):
+            add_spring_stiffness(topology, sap, world)
 
         pair_a, pair_b = int(-1), int(-1)
         ww, wv, vw, vv = mat33(), mat33(), mat33(), mat33()

@@ -14,6 +14,7 @@ from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.objective import objective_functions
+from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
@@ -43,6 +44,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
     term_velocities, joint_impulses = sweeps.term_velocities, sweeps.joint_impulses
     hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
     find_coupling, assemble = hessian.find_coupling, hessian.assemble
+    measure_springs = spring_functions(real, linear).measure_springs
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.inspection" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
@@ -71,6 +73,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
             sap.equality_velocity,
             1,
         )
+        if wp.static(equality):
+            measure_springs(topology, sap, world, sap.velocity, sap.spring_velocity)
         evaluate_terms(topology, sap, world, dt)
         joint_impulses(topology, dynamics, sap, world)
         gradient_norms(topology, dynamics, sap, world)

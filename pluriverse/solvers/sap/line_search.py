@@ -34,6 +34,7 @@ from pluriverse.solvers.sap.options import (
     STRONG_WOLFE,
     newton_options_struct,
 )
+from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 # State of a search. Negative: why it found no step, kept in `SapWorkspace.failure`.
@@ -109,6 +110,7 @@ def line_search_functions(
     probe_contacts = contact_objective_functions(real, linear, moments).probe_contacts
     probe_joints = joint_objective_functions(real, linear).probe_joints
     probe_equalities = equality_functions(real, linear).probe_equalities
+    probe_springs = spring_functions(real, linear).probe_springs
 
     @wp.func(inline=True)
     def try_step(
@@ -117,7 +119,7 @@ def line_search_functions(
         """Return value, slope and curvature of the objective at step alpha."""
         terms = probe_contacts(sap, world, alpha) + probe_joints(topology, sap, world, options.dt, alpha)
         if wp.static(equality):
-            terms += probe_equalities(sap, world, alpha)
+            terms += probe_equalities(sap, world, alpha) + probe_springs(sap, world, alpha)
         return vec3(
             line.energy + alpha * (line.energy_slope + real(0.5) * alpha * line.energy_curvature) + terms[0],
             line.energy_slope + alpha * line.energy_curvature + terms[1],

@@ -30,6 +30,7 @@ from pluriverse.solvers.sap.line_search import line_search_functions, line_struc
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.options import SapOptions, newton_options, newton_options_struct
 from pluriverse.solvers.sap.recovery import recovery_functions
+from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
@@ -71,6 +72,8 @@ def _kernels(
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
     advance_equalities = equality_functions(real, linear).advance_equalities
+    springs = spring_functions(real, linear)
+    measure_springs, advance_springs = springs.measure_springs, springs.advance_springs
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
@@ -162,7 +165,11 @@ def _kernels(
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
         if wp.static(equality):
-            few_contacts = int(sap.equality_start[world] == sap.equality_start[world + 1])
+            if (
+                sap.equality_start[world] != sap.equality_start[world + 1]
+                or sap.spring_start[world] != sap.spring_start[world + 1]
+            ):
+                few_contacts = 0
         if active == 0:
             by_optimality = 1
         else:
@@ -179,6 +186,8 @@ def _kernels(
                 sap.equality_velocity,
                 1,
             )
+            if wp.static(equality):
+                measure_springs(topology, sap, world, sap.velocity, sap.spring_velocity)
 
         while running != 0:
             again = int(0)
@@ -272,6 +281,8 @@ def _kernels(
                         sap.equality_slope,
                         0,
                     )
+                    if wp.static(equality):
+                        measure_springs(topology, sap, world, sap.direction, sap.spring_slope)
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
                 slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)
                 for dof in range(dof0, dof0 + dof_count):
@@ -304,6 +315,7 @@ def _kernels(
                     advance_contacts(sap, world, alpha)
                     if wp.static(equality):
                         advance_equalities(sap, world, alpha)
+                        advance_springs(sap, world, alpha)
                     iteration += 1
 
         if active > 0 and options.friction_follows != 0:

@@ -12,6 +12,7 @@ from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.joint_objective import joint_objective_functions
+from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
@@ -25,13 +26,14 @@ def objective_functions(
     evaluate_contacts = contact_objective_functions(real, linear, moments).evaluate_contacts
     evaluate_joints = joint_objective_functions(real, linear).evaluate_joints
     evaluate_equalities = equality_functions(real, linear).evaluate_equalities
+    evaluate_springs = spring_functions(real, linear).evaluate_springs
 
     @wp.func(inline=True)
     def evaluate_terms(topology: Topology, sap: SapData, world: int, dt: real) -> real:
         """Write the impulse of every term, and the curvature of those of joints; return their cost."""
         cost = evaluate_contacts(sap, world) + evaluate_joints(topology, sap, world, dt)
         if wp.static(equality):
-            cost += evaluate_equalities(sap, world)
+            cost += evaluate_equalities(sap, world) + evaluate_springs(sap, world)
         return cost
 
     @wp.func(inline=True)

@@ -46,9 +46,11 @@ from pluriverse.solvers.sap.newton import (
 )
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.restitution import add_restitutions
+from pluriverse.solvers.sap.spring_terms import SpringSet, set_spring_terms
 from pluriverse.solvers.sap.step_status import StepStatus, finalize_steps
 from pluriverse.solvers.sap.unsupported import warn_of_unsupported
 from pluriverse.solvers.sap.workspace import SapWorkspace
+from pluriverse.solvers.springs import BodySpringTable, TendonTable
 from pluriverse.types import ModelFlags
 
 _FRICTION_MODES = {
@@ -151,6 +153,9 @@ class SolverSAP(StepStatus):
         self.workspace = None
         self.sim_time = 0.0
         self.frame_id = 0
+        self._springs: SpringSet | None = None
+        self._spring_tables: list[Any] = [None, None]
+        self._spring_version = 0
         self._bounces = self._has_restitution()
         self._step_duration = math.inf
         self._position_integration = PositionIntegration(self.options.position_integration)
@@ -193,6 +198,7 @@ class SolverSAP(StepStatus):
                 self.options.real("contact_solve_precision"),
                 self.options.real("contact_linear_solve_precision"),
                 has_moments=self.options.torsional_friction,
+                springs=None if self._springs is None else self._springs.arrays,
             )
         self.workspace = workspace
 
@@ -328,6 +334,10 @@ class SolverSAP(StepStatus):
         )
         if sap.has_equality:
             set_equality_terms(model, worlds, state_in, self.dynamics, sap, self.world_frozen, dt=dt)
+        if self._springs is not None:
+            set_spring_terms(
+                model, worlds, state_in, self.dynamics, sap, self._springs, self.world_frozen, dt=dt
+            )
         if sap.has_moments:
             set_moment_terms(
                 model,
@@ -405,8 +415,19 @@ class SolverSAP(StepStatus):
 
     @property
     def graph_version(self) -> int:
-        """Another number once shapes have restitution."""
-        return int(self._bounces)
+        """Another number once shapes have restitution, and with other springs."""
+        return 2 * self._spring_version + int(self._bounces)
+
+    def set_springs(
+        self, *, tendons: "TendonTable | None" = None, bodies: "BodySpringTable | None" = None
+    ) -> bool:
+        """Let springs act as terms of the objective; see `SolverBase.set_springs`."""
+        self._spring_tables[0] = tendons or self._spring_tables[0]
+        self._spring_tables[1] = bodies or self._spring_tables[1]
+        self._springs = SpringSet(self.model, *self._spring_tables)
+        self._spring_version += 1
+        self._workspaces.clear()
+        return True
 
     def _has_restitution(self) -> bool:
         return bool((self.model.shape_material_restitution.numpy() > 0.0).any())

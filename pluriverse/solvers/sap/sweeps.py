@@ -17,6 +17,7 @@ from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.equality import equality_functions
+from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
 
@@ -36,6 +37,7 @@ def sweep_functions(
         equalities.measure_equalities,
         equalities.add_equality_wrenches,
     )
+    add_spring_impulses = spring_functions(real, linear).add_spring_impulses
 
     @wp.func(inline=True)
     def is_free_root(topology: Topology, sap: SapData, node0: int, first_node: int, node: int) -> bool:
@@ -100,6 +102,7 @@ def sweep_functions(
         add_contact_wrenches(topology, sap, world)
         if wp.static(equality):
             add_equality_wrenches(topology, sap, world)
+            add_spring_impulses(topology, sap, world)
         for i in range(node_count):
             node = node_count - 1 - i
             if sap.node_contact[node0 + node] != 0:

@@ -93,6 +93,15 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "equality_start": Field("world + 1", int, "first equality constraint"),
         "equality": Field("equality", equality_term_struct(real), "the term"),
     }
+    spring_terms = {
+        "spring_start": Field("world + 1", int, "first spring"),
+        "spring_entry_start": Field("spring + 1", int, "its first degree of freedom"),
+        "spring_couples": Field("spring", int, "whether these need not lie on one chain"),
+        "spring_dof": Field("spring entry", int, "the degrees of freedom"),
+        "spring_coefficient": Field("spring entry", real, "c, rate of the length by their velocity"),
+        "spring_impulse": Field("spring", real, "p, impulse at rest [N·s or N·m·s]"),
+        "spring_gain": Field("spring", real, "g, fall of the impulse per rate [kg or kg·m²]"),
+    }
     # At the velocity of the present iteration.
     iterate = {
         "velocity": Field("dof", real, "v, internal order [m/s or rad/s]"),
@@ -109,6 +118,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "contact_moment": Field("moment slot", vec3, "moment impulse, contact frame [N·m·s]"),
         "equality_velocity": Field("equality", vec6, "angular and linear, or that of dofs in front"),
         "equality_impulse": Field("equality", vec6, "on the second body [N·m·s; N·s], or in front"),
+        "spring_velocity": Field("spring", real, "s, rate of the length [m/s or rad/s]"),
     }
     direction = {
         "direction": Field("dof", real, "step dv of a whole iteration [m/s or rad/s]"),
@@ -116,6 +126,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "contact_slope": Field("slot", vec3, "J dv of contacts, contact frame [m/s]"),
         "contact_spin_slope": Field("moment slot", vec3, "relative angular velocity at dv [rad/s]"),
         "equality_slope": Field("equality", vec6, "J dv of equality constraints"),
+        "spring_slope": Field("spring", real, "c^T dv"),
     }
     sweeps = {
         "node_contact": Field("node", int, "VISITED, PRESCRIBED or 0"),
@@ -176,6 +187,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         contact_terms
         | joint_terms
         | equality_terms
+        | spring_terms
         | iterate
         | direction
         | sweeps
@@ -227,7 +239,14 @@ class SapWorkspace:
     """
 
     def __init__(
-        self, model: Model, contacts: Contacts, real: Any, linear: Any, *, has_moments: bool = False
+        self,
+        model: Model,
+        contacts: Contacts,
+        real: Any,
+        linear: Any,
+        *,
+        has_moments: bool = False,
+        springs: dict[str, wp.array] | None = None,
     ):
         self.real, self.linear = real, linear
         self.has_moments = has_moments
@@ -246,10 +265,16 @@ class SapWorkspace:
         equality_count = np.array([len(template.equality) for template in model.templates])
         equality_start = np.concatenate([[0], np.cumsum(equality_count[model.world_template])])
         sizes["equality"] = int(equality_start[-1])
-        self.has_equality = bool(equality_start[-1])
+        # Springs are compiled with equality constraints: a variant of their own would gain nothing.
+        self.has_equality = bool(equality_start[-1]) or springs is not None
+        none = wp.zeros(model.world_count + 1, dtype=int, device=model.device)
+        springs = springs or {"spring_start": none, "spring_entry_start": none}
+        sizes["spring"] = springs["spring_entry_start"].size - 1 if "spring_dof" in springs else 0
+        sizes["spring entry"] = springs["spring_dof"].size if "spring_dof" in springs else 0
         given = {
             "contact_start": contacts.slot_start,
             "equality_start": wp.array(equality_start, dtype=int, device=model.device),
+            **springs,
             **self._interleave(sizes["slot"], model.device),
             **self._coupling(model),
         }
