@@ -14,13 +14,16 @@ import warp as wp
 
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.hessian_entries import hessian_entry_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
 @functools.cache
 def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
-    """Return the verbs of springs; the entries of the Hessian off the diagonal are added by `hessian.py`."""
+    """Return the verbs of springs."""
     vec3 = vec3_type(real)
+    entries = hessian_entry_functions(real, linear)
+    couple_trees, add_dof_entry = entries.couple_trees, entries.add_dof_entry
     SapData = sap_struct(real, linear)
 
     @wp.func(inline=True)
@@ -76,10 +79,48 @@ def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
             sap.spring_velocity[spring] = sap.spring_velocity[spring] + alpha * sap.spring_slope[spring]
 
+    @wp.func(inline=True)
+    def couple_springs(topology: Topology, sap: SapData, world: int) -> int:
+        """Mark the trees that springs couple; return how many of them were not so before."""
+        added = int(0)
+        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+            if sap.spring_couples[spring] != 0 and sap.spring_gain[spring] > real(0.0):
+                begin = sap.spring_entry_start[spring]
+                for entry in range(begin + 1, sap.spring_entry_start[spring + 1]):
+                    for other in range(begin, entry):
+                        added += couple_trees(
+                            topology, sap, world, sap.spring_dof[entry], sap.spring_dof[other]
+                        )
+        return added
+
+    @wp.func(inline=True)
+    def add_spring_stiffness(topology: Topology, sap: SapData, world: int):
+        """Add g c c^T of every spring."""
+        first = topology.template_dof[topology.world_template[world]]
+        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+            gain = linear(sap.spring_gain[spring])
+            if gain > linear(0.0):
+                begin = sap.spring_entry_start[spring]
+                for entry in range(begin, sap.spring_entry_start[spring + 1]):
+                    dof = sap.spring_dof[entry]
+                    force = gain * linear(sap.spring_coefficient[entry])
+                    diagonal = force * linear(sap.spring_coefficient[entry])
+                    for other in range(begin, entry):
+                        value = force * linear(sap.spring_coefficient[other])
+                        if sap.spring_dof[other] == dof:
+                            diagonal += linear(2.0) * value
+                        elif value != linear(0.0):
+                            add_dof_entry(topology, sap, world, dof, sap.spring_dof[other], value)
+                    row = topology.world_row[world] + topology.dof_row[first + dof]
+                    row += topology.dof_depth[first + dof]
+                    sap.hessian_row[row] = sap.hessian_row[row] + diagonal
+
     return SimpleNamespace(
         measure_springs=measure_springs,
         evaluate_springs=evaluate_springs,
         add_spring_impulses=add_spring_impulses,
         probe_springs=probe_springs,
         advance_springs=advance_springs,
+        couple_springs=couple_springs,
+        add_spring_stiffness=add_spring_stiffness,
     )
