@@ -197,8 +197,7 @@ class Simulation:
     def sensors(self) -> "ModelSensors":
         """The sensors that came with robots or were added to them: `sensors["imu_gyro"]`, shape [world, 3].
 
-        From the first use on they are measured in every step, as part of its recording; until then they cost
-        nothing.
+        From the first use on they are measured in every step, as part of its recording.
 
         Raises:
             RuntimeError: If a recording is under way and this is the first use.
@@ -212,8 +211,7 @@ class Simulation:
             stage.sensors.measure_state(self._stepped_worlds, self._state, control=self._control)
             self._sensor_stage = stage
             self.add_stage(stage)
-        sensors: ModelSensors = self._sensor_stage.sensors
-        return sensors
+        return self._sensor_stage.sensors
 
     def prepare(self) -> None:
         """Compile and record the step. Without this call, the first `step` does so."""
