@@ -188,6 +188,7 @@ class _PrimCount:
         spec = layer.GetObjectAtPath(path)
         if spec is None:
             return
+        spec = getattr(spec, "primSpec", spec)  # what a path with a variant leads to
         for child in spec.nameChildren:
             yield layer, child.path.pathString
         if path == "/":

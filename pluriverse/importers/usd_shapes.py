@@ -108,7 +108,11 @@ class UsdShapes:
                 shape.color = shape.mesh.color  # the mesh wears what its faces are bound to
             return [shape]
         scale = np.abs(np.diag(stretch))
-        if np.abs(stretch - np.diag(np.diag(stretch))).max() > SCALE_TOLERANCE * scale.max():
+        is_sheared = np.abs(stretch - np.diag(np.diag(stretch))).max() > SCALE_TOLERANCE * scale.max()
+        if is_sheared and kind == "Cube":
+            shape.type, shape.mesh = GeoType.CONVEX_MESH, self._sheared_cube(prim, stretch)
+            return [shape]
+        if is_sheared:
             self.report.add("sheared shape", shape.label, "it has the scale, not the shear")
         if kind == "Points":
             return self._spheres(prim, shape, np.diag(stretch))
@@ -132,6 +136,16 @@ class UsdShapes:
         else:
             self._set_round(prim, shape, scale)
         return [shape]
+
+    def _sheared_cube(self, prim: Any, stretch: np.ndarray) -> Mesh:
+        """Return what a cube becomes under scale and shear."""
+        corners = 0.5 * self._size(prim, "size") * (2.0 * np.array(list(np.ndindex(2, 2, 2))) - 1.0)
+        # Four corners of each side, counter-clockwise from outside: corner 4 x + 2 y + z.
+        sides = np.array([(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)])
+        if np.linalg.det(stretch) < 0.0:
+            sides = sides[:, ::-1]
+        triangles = np.concatenate([sides[:, :3], sides[:, [0, 2, 3]]])
+        return Mesh(corners @ stretch.T, triangles, name=f"cube '{prim.GetPath()}'")
 
     def _set_round(self, prim: Any, shape: ShapeDescription, scale: np.ndarray) -> None:
         """Make `shape` the capsule, cylinder or cone of a prim."""

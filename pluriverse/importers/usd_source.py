@@ -15,6 +15,7 @@ from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_m
 from pluriverse.importers.limits import check_usd_file, check_usd_layer, check_usda_text
 from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.usd_instancers import expand_instancers
 from pluriverse.types import Axis
 
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
@@ -263,6 +264,12 @@ def read_usd(source: Any, options: UsdSettings, report: ImportReport) -> UsdSour
     for problem in stage.GetCompositionErrors():
         report.add("broken reference", " ".join(str(problem).split()), "what it refers to is missing")
     with usd_errors(name):
+        stage = expand_instancers(stage, report)
+        unloaded = Usd.PrimIsActive & Usd.PrimIsDefined & ~Usd.PrimIsLoaded & ~Usd.PrimIsAbstract
+        for prim in Usd.PrimRange(stage.GetPseudoRoot(), Usd.PrimIsActive & Usd.PrimIsDefined):
+            if prim.HasAuthoredPayloads() and unloaded(prim):
+                path = str(prim.GetPath())
+                report.add("payload that is not loaded", path, "it is missing; stage.Load() loads it")
         return UsdSource(stage, name, options, report)
 
 
