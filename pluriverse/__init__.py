@@ -157,6 +157,7 @@ _LAZY_ROOMS = (
     "tensors",
     "types",
     "usd",
+    "utils",
     "variants",
     "viewer",
     "warnings",

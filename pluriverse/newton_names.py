@@ -37,9 +37,8 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         (_BVH, "intersect_ray"),
         ("take pluriverse.actuators, or write forces to Control.joint_f", "controllers"),
         (_IK, "ik"),
-        ("importers do by themselves what they need of it", "utils"),
         ("it runs Newton's own examples; write the loop, with ViewerNull or a Simulation", "examples"),
-        ("settings are arguments here; there are no global ones", "config"),
+        ("settings are arguments here; messages and the kernel cache of Warp are set in wp.config", "config"),
     ),
     "actuators": (
         (
@@ -82,7 +81,13 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
             "it makes meshes of Newton's own; approximate_mesh and Mesh.convex_hull are ours",
             "remesh_mesh solidify_mesh",
         ),
-        ("textures are read by pluriverse.Texture", "ColorSpace load_texture normalize_texture"),
+        ("Texture takes any image and holds it as 8 bits of red, green, blue and alpha", "normalize_texture"),
+        ("colours are sRGB, as in files; color_linear_to_srgb converts", "ColorSpace"),
+        (
+            "terrain may be a mesh; add_shape_heightfield takes heights of a grid",
+            "rasterize_mesh_to_heightfield",
+        ),
+        ("it reads values of USD and MJCF for Newton's importers", "string_to_warp"),
         ("take pluriverse benchmark, or a profiler", "EventTracer event_scope run_benchmark"),
         ("Mesh checks its triangles by itself", "validate_triangle_mesh"),
     ),

@@ -12,6 +12,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,22 @@ class AssetFetchError(ValueError):
     """An asset could not be fetched; the message says why and what to do."""
 
 
+_FOLDER: ContextVar[str | Path | None] = ContextVar("_FOLDER", default=None)
+
+
+@contextlib.contextmanager
+def in_cache(folder: str | Path | None) -> Iterator[None]:
+    """Use another folder as the cache while the context lasts; None changes nothing."""
+    token = _FOLDER.set(folder if folder is not None else _FOLDER.get())
+    try:
+        yield
+    finally:
+        _FOLDER.reset(token)
+
+
 def cache_folder() -> Path:
     """Return the folder of the cache."""
-    folder = os.environ.get(CACHE_VARIABLE)
+    folder = _FOLDER.get() or os.environ.get(CACHE_VARIABLE)
     return Path(folder).expanduser() if folder else Path.home() / ".cache" / "sap_warp" / "assets"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 _TEXT: Mapping[str, str] = {
     "": """
         Axis AxisType BodyFlags CollisionPipeline Contacts Control EqType Gaussian GeoType
-        Heightfield JointTargetMode JointType MAXVAL Mesh Model ModelBuilder ModelFlags
+        Heightfield JointTargetMode JointType __version__ MAXVAL Mesh Model ModelBuilder ModelFlags
         ParticleFlags SDF ShapeFlags State StateFlags TetMesh actuators config controllers eval_fk
         eval_ik eval_inverse_dynamics_force eval_inverse_dynamics_passive eval_jacobian
         eval_mass_matrix eval_rigid_contact_kinematics examples geometry ik intersect_ray math
@@ -39,6 +39,24 @@ _TEXT: Mapping[str, str] = {
     "solvers": """
         SolverBase SolverFeatherstone SolverImplicitMPM SolverKamino SolverMuJoCo SolverSemiImplicit
         SolverStyle3D SolverVBD SolverXPBD experimental style3d
+    """,
+    "usd": """
+        DEFORMABLE_LEGACY_NAMESPACES PrimType SchemaResolver SchemaResolverMjc SchemaResolverNewton
+        SchemaResolverPhysx find_tetmesh_prims get_attribute get_attributes_in_namespace
+        get_custom_attribute_declarations get_custom_attribute_values get_float get_gprim_axis
+        get_mesh get_physics_scenes get_quat get_scale get_tetmesh get_transform
+        has_applied_api_schema has_attribute type_to_warp value_to_warp
+    """,
+    "utils": """
+        CableStiffness ColorSpace EventTracer MeshAdjacency MeshAdjacencyData RodStiffness
+        bourke_color_map cable_straight_points color_graph color_linear_to_srgb
+        color_srgb_to_linear compute_world_offsets create_cable_stiffness_from_elastic_moduli
+        create_parallel_transport_cable_quaternions create_straight_cable_points
+        create_straight_cable_points_and_quaternions download_asset event_scope load_texture
+        normalize_texture plot_graph rasterize_mesh_to_heightfield remesh_mesh
+        rod_parallel_transport_quaternions rod_stiffness_from_elastic_moduli
+        rod_straight_points_and_quaternions run_benchmark solidify_mesh string_to_warp
+        validate_tet_mesh validate_triangle_mesh
     """,
     "viewer": """
         Layer ViewerBase ViewerFile ViewerGL ViewerNull ViewerRTX ViewerRerun ViewerUSD ViewerViser
