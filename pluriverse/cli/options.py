@@ -1,6 +1,6 @@
 """Options of the commands: each with its default and its text for `--help`, once.
 
-Only what reads the command line is imported here, so that `pluriverse --help` answers at once.
+Only the command-line parser is imported here, so that `pluriverse --help` answers at once.
 """
 
 import dataclasses

@@ -1,11 +1,11 @@
-"""`--picture` and `--video`: what a run looks like, one world of each kind side by side."""
+"""`--picture` and `--video`: images of a run, with one world of each kind side by side."""
 
 from pathlib import Path
 from typing import Any
 
 from pluriverse.cli.session import Session
 
-# Worlds in one picture; more could not be told apart.
+# Largest number of worlds in one picture; more could not be distinguished.
 WORLD_COUNT_MAX = 16
 
 

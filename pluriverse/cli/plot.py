@@ -9,15 +9,15 @@ import numpy as np
 
 from pluriverse.cli.session import Session
 
-# Points of a curve: more than a picture has pixels per panel.
+# Number of points of a curve: more than the pixels of a panel.
 SAMPLE_COUNT_MAX = 500
-# Curves of a panel of joints; more cannot be distinguished.
+# Largest number of curves in a panel; more cannot be distinguished.
 JOINT_CURVE_COUNT_MAX = 24
 
 
 @dataclass
 class _Curves:
-    """What is drawn of one world."""
+    """The curves of one world."""
 
     title: str
     bodies: slice
@@ -121,7 +121,7 @@ class Plot:
         return height, float(kinetic - mass @ (com @ gravity))
 
     def finish(self) -> str:
-        """Draw the picture and say so."""
+        """Draw the picture and print its name."""
         from matplotlib.figure import Figure
 
         rows = len(self._curves)

@@ -8,7 +8,8 @@ import numpy as np
 from pluriverse.cli.session import Session
 from pluriverse.files import replace_file
 
-# Everything is kept in memory until the end. Beyond this the machine would begin to swap [B].
+# Largest size of a trajectory [B]. All of it is kept in memory until the end; more would make the machine
+# swap.
 RECORDING_BYTES_MAX = 8 << 30
 
 
@@ -36,7 +37,7 @@ class RunFile:
         """Do nothing: the simulation tells the writer itself."""
 
     def finish(self) -> str:
-        """End the file and say so."""
+        """Close the file and print its name."""
         writer = self._writer
         writer.stop()
         writer.close()
@@ -101,7 +102,7 @@ class Trajectory:
         self._keep_state()
 
     def finish(self) -> str:
-        """Write the file and say so."""
+        """Write the file and print its name."""
         scene = self._session.scene
         model = scene.model
         if self._is_table:

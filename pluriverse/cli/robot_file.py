@@ -1,4 +1,4 @@
-"""Robot files given where a scene is meant: one robot on a ground."""
+"""Robot files in place of scenes: one robot on a ground."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ FORMATS = {
 
 @contextmanager
 def scene_of(name: str, asset_roots: tuple[Path, ...]) -> Iterator[tuple[str, tuple[Path, ...]]]:
-    """Yield the scene that a name means and the folders it may read: of a robot file, one made for it."""
+    """Yield the scene of a name and the folders it may read; for a robot file, a scene made for it."""
     path = Path(name)
     if path.suffix.lower() not in FORMATS or not path.is_file():
         yield name, asset_roots
@@ -39,7 +39,7 @@ def scene_of(name: str, asset_roots: tuple[Path, ...]) -> Iterator[tuple[str, tu
 
 
 def _has_ground(path: Path) -> bool:
-    """Return whether a model of MuJoCo brings a plane along; two in one place would carry twice."""
+    """Return whether a model of MuJoCo has a ground plane; a second one would double the contact forces."""
     import mujoco
 
     try:

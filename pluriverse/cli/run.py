@@ -1,4 +1,4 @@
-"""`pluriverse run`: step a scene and say how it went."""
+"""`pluriverse run`: step a scene and print a report."""
 
 import time
 from typing import Any
@@ -12,8 +12,8 @@ from pluriverse.cli.console import EXIT_SIMULATION, collected_warnings, errors, 
 from pluriverse.cli.options import RunOptions
 from pluriverse.cli.session import Session, open_session
 
-# Steps between two looks at the progress bar take about this long [s]: often enough to see it move, seldom
-# enough that drawing it costs nothing.
+# Wall time between two updates of the progress bar [s]: short enough to look smooth, long enough that drawing
+# costs nothing.
 PROGRESS_INTERVAL = 0.1
 # The simulation records blocks of up to 16 steps; multiples of it replay them and nothing else.
 BATCH_STEP_COUNT = 16
@@ -40,7 +40,7 @@ def run_scene(name: str, options: RunOptions) -> None:
         finally:
             written = [observer.finish() for observer in observers]
         session.simulation.close()
-    # The rest of the time of a call of `step` is recording.
+    # The rest of the wall time is spent on recording.
     prepare_time = session.prepare_time + max(0.0, step_time - report.wall_time)
     _show_summary(session, report, prepare_time, warning_texts)
     for text in written:

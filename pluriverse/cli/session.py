@@ -15,7 +15,7 @@ from pluriverse.scene import LoadedScene, load_scene
 
 @dataclass(frozen=True)
 class Session:
-    """A scene and its simulation, with what it took to get there."""
+    """A scene and its simulation, with the times to load and prepare them."""
 
     scene: LoadedScene
     simulation: Any
@@ -45,7 +45,7 @@ def open_session(
         worlds: Number of worlds, or None for the scene's.
         dt: Time step [s], or None for the scene's.
         device: Device, or None for Warp's default.
-        solver: What moves the worlds.
+        solver: Name of the solver.
         threads: CPU threads, or None for all cores.
         strict: None is strict about the scene and not about the run.
         asset_roots: Further folders that the scene may read files from.

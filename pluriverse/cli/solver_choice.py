@@ -1,4 +1,4 @@
-"""Which solver a command steps with."""
+"""The solver of a command."""
 
 import enum
 from typing import Any

@@ -18,7 +18,7 @@ from pluriverse.scene.sweep_file import read_sweep_file
 
 EXIT_CLUSTER = 4
 """Exit code: the cluster cannot be used, or work failed on it."""
-# Rows that the terminal shows; the table itself has them all.
+# Largest number of rows shown in the terminal; the table has them all.
 ROW_COUNT_SHOWN = 12
 
 
@@ -98,7 +98,7 @@ def _show(table: Any, out: Path) -> None:
     rows = table.to_pylist()
     shown = Table(title=f"{len(rows):,} runs", title_justify="left")
     failed = sum(1 for row in rows if row["error"])
-    # Columns that say nothing but that all went well, or repeat the number of the run, stay in the file.
+    # Columns that only report success or repeat the number of the run are not shown.
     quiet = ("sample", "seed", "frozen", "unconverged_steps", "truncated_steps", "error")
     names = [
         name

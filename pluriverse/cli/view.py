@@ -17,7 +17,7 @@ EXIT_MISSING = 5
 
 
 class Watch:
-    """`run --view`: shows the worlds while they are stepped as fast as they can be.
+    """`run --view`: shows the worlds while they are stepped at full speed.
 
     Args:
         session: What is shown.
@@ -30,11 +30,11 @@ class Watch:
         output.print(f"viewer: [link={self._viewer.url}]{self._viewer.url}[/link]")
 
     def observe(self) -> None:
-        """Let the buttons of the page act."""
+        """Apply the buttons of the page."""
         self._viewer.sync()
 
     def finish(self) -> str:
-        """Leave the last state on the page until Ctrl-C or a click ends it, where a user can do so."""
+        """Keep the last state on the page until Ctrl-C or a click ends it, if there is a terminal."""
         if sys.stdin.isatty():
             output.print("The run has ended; Ctrl-C closes the viewer.")
             with contextlib.suppress(KeyboardInterrupt):
@@ -79,7 +79,8 @@ def view_scene(name: str, options: ViewOptions) -> None:
         with session.simulation, viewer:
             output.print(f"{session.scene.name}: [link={viewer.url}]{viewer.url}[/link]   (Ctrl-C ends)")
             if options.duration is None:
-                # A robot without control would have fallen before a page is open.
+                # The simulation starts when a page is open; otherwise an uncontrolled robot would have fallen
+                # before.
                 viewer.wait_for_client()
             viewer.run(options.duration, step=lambda count: session.scene.play(session.simulation, count))
             if options.html is not None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from pluriverse.geometry.image_file import read_pixels
 
-# Longest side of a texture [pixel]; larger ones are halved until they fit. No robot fills more of a picture.
+# Longest side of a texture [pixel]; larger ones are halved until they fit. Robots fill no more of a picture.
 TEXTURE_SIZE_MAX = 2048
 
 
 class TextureMapping(enum.Enum):
-    """How a texture is laid around a shape."""
+    """How a texture is mapped onto a shape."""
 
     SURFACE = "surface"
     """By the texture coordinates of a mesh; on other shapes along local z, as a slide is projected."""
@@ -41,9 +41,9 @@ class Texture:
         self, pixels: Any, *, mapping: TextureMapping = TextureMapping.SURFACE, name: str = "texture"
     ):
         self.name = name
-        """What the texture is called in messages."""
+        """Name of the texture in messages."""
         self.mapping = TextureMapping(mapping)
-        """How it is laid around a shape."""
+        """How it is mapped onto a shape."""
         self.pixels: np.ndarray = _checked_pixels(pixels, name)
         """Red, green, blue and alpha, top row first, shape [row, column, 4], uint8, read-only."""
         if self.mapping is TextureMapping.CUBE and self.pixels.shape[0] != 6 * self.pixels.shape[1]:
@@ -163,7 +163,7 @@ class Appearance:
 
 
 class MeshSkin:
-    """Colours and textures that a mesh brings along, triangle by triangle.
+    """Colours and textures of the triangles of a mesh.
 
     A shape wears the skin of its mesh as long as it has the mesh's own colour (`Mesh.color`): a shape that is
     given another colour is painted over.
@@ -229,7 +229,7 @@ class MeshSkin:
 
     @property
     def has_colors(self) -> bool:
-        """Whether the skin says more than texture coordinates."""
+        """Whether the skin has colours or textures, not only texture coordinates."""
         return self.part_color is not None
 
     @functools.cached_property

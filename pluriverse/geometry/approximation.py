@@ -74,7 +74,7 @@ def approximate_mesh(
 def bounding_box_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return pose [m, xyzw] and half extents [m] of a small oriented box around points [point, 3].
 
-    Of points in a plane or line, the box has half extents of a thousandth of the largest one at least.
+    For points in a plane or on a line, each half extent is at least a thousandth of the largest one.
     """
     import trimesh
     from scipy.spatial import QhullError
@@ -97,7 +97,7 @@ def bounding_box_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def bounding_sphere_of(points: np.ndarray) -> tuple[np.ndarray, float]:
     """Return centre [m] and radius [m] of a small sphere around points [point, 3].
 
-    Ritter's sphere grows where a point lies outside, and is at most a few percent larger than needed.
+    The method is Ritter's; the sphere is at most a few percent larger than the smallest one.
     """
     points = np.asarray(points, dtype=np.float64)
     first = points[np.linalg.norm(points - points.mean(axis=0), axis=1).argmax()]

@@ -4,25 +4,25 @@ import numpy as np
 
 from pluriverse.geometry.vertex_merge import order_by_position
 
-# Thickness of the points, relative to their extent, below which they count as flat. float32 vertices are off
-# by 6e-8 of their distance from the origin, and Qhull needs a simplex well above its own rounding.
+# Thickness of the points, relative to their extent, below which they count as flat. float32 vertices have an
+# error of 6e-8 of their distance from the origin, and Qhull needs a simplex well above its own rounding.
 FLATNESS = 1e-6
 
 
-# Least and most points of which a reduced hull is made without the full one. Of 642 points of a ball that
-# takes 2 instead of 5 ms, with the same result. For fewer the full hull is quick, for more the heights over
-# all facets are not.
+# Numbers of points between which a reduced hull is built without the full one. For 642 points of a ball this
+# takes 2 instead of 5 ms, with the same result. With fewer points the full hull is fast; with more, computing
+# the heights over all facets is slow.
 DIRECT_POINT_COUNTS = (500, 5000)
 # Height above a hull, relative to the extent of the points, that may be rounding of points within its faces.
 FACE_ROUNDING = 1e-7
 
-# Height of a point above a hull, relative to that of the highest, from which one round takes it too. On 42
-# robot links of 350 hull vertices in the median, 0.9 needs a third of the time of one point a round and loses
+# Height of a point above a hull, relative to the highest point, from which a round adds it too. On 42 robot
+# links with a median of 350 hull vertices, 0.9 takes a third of the time of one point per round and loses
 # 0.14 % of the volume.
 ROUND_SHARE = 0.9
 
-# Fewest vertices that a reduced hull may be asked for: the six extreme points along the axes, and two more
-# that span a solid with them where they do not.
+# Smallest number of vertices of a reduced hull: the six extreme points along the axes, and two more for the
+# case that these six lie in a plane.
 HULL_VERTEX_COUNT_MIN = 8
 
 
@@ -43,7 +43,7 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
             f"{name}: a hull of at most {max_vertices} vertices was asked for. Ask for "
             f"{HULL_VERTEX_COUNT_MIN} or more: six of them are the extreme points along the axes."
         )
-    # An order of their own lets the hull depend on the points only.
+    # The points are sorted, so that the hull does not depend on their order.
     points = np.asarray(points, dtype=np.float64)[order_by_position(points)]
     centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
     if len(points) < 4 or _is_flat(points):
@@ -81,8 +81,8 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
 def _farthest_first(points: np.ndarray, count: int, rounding: float) -> np.ndarray:
     """Return `count` indices of `points`, chosen as the farthest outside the hull of those before them.
 
-    They are fewer where no other point is outside by more than `rounding` [m]. A round takes the highest
-    point above each facet, as far as it is nearly as high as the highest of all.
+    They are fewer if no other point is outside by more than `rounding` [m]. A round takes the highest point
+    above each facet if it is nearly as high as the highest of all.
     """
     from scipy.spatial import ConvexHull
 
@@ -105,7 +105,7 @@ def _farthest_first(points: np.ndarray, count: int, rounding: float) -> np.ndarr
         selected = list(dict.fromkeys(top[high].tolist()))[: count - len(kept)]
         kept += outside[selected].tolist()
         hull.add_points(points[outside[selected]])
-        # A hull only grows: what lies in it now always will.
+        # A hull only grows: a point inside it stays inside.
         is_outside = (heights > 0.0).any(axis=0)
         is_outside[selected] = False
         outside = outside[is_outside]
@@ -114,7 +114,7 @@ def _farthest_first(points: np.ndarray, count: int, rounding: float) -> np.ndarr
 
 
 def thicken_plane(points: np.ndarray, share: float) -> np.ndarray | None:
-    """Return points that lie in a plane twice, on both sides of it; None if they do not span just a plane.
+    """Return coplanar points twice, shifted to both sides of their plane; None if they are not coplanar.
 
     Args:
         points: The points [m], shape [point, 3].

@@ -75,7 +75,7 @@ class Heightfield:
         """Heights from 0 (`min_z`) to 1 (`max_z`), shape [nrow, ncol], float32, read-only."""
         self.data.flags.writeable = False
         self.name = "height field"
-        """What the height field is called in messages."""
+        """Name of the height field in messages."""
         self.color: tuple[float, float, float] | None = None
         """Red, green and blue from 0 to 1, or None."""
         metres = heights if min_z is None else self.min_z + normalized * (self.max_z - self.min_z)
@@ -117,9 +117,9 @@ class Heightfield:
         """Return the greatest height of the grid points around a position [m], to place a robot there.
 
         Args:
-            x: Place [m].
-            y: Place [m].
-            radius: How far around it [m].
+            x: Position along x [m].
+            y: Position along y [m].
+            radius: Radius around it [m].
 
         Raises:
             ValueError: If there is no grid point within the radius.

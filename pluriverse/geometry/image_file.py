@@ -1,4 +1,4 @@
-"""Image files: how many pixels they may unpack to. A file of a few kilobytes can stand for gigabytes."""
+"""Image files: limits of their unpacked size. A file of a few kilobytes may unpack to gigabytes."""
 
 import struct
 from pathlib import Path
@@ -38,7 +38,7 @@ def read_pixels(image: Any, name: str) -> np.ndarray:
 
 
 def check_png(source: Path | bytes, name: str) -> None:
-    """Raise if a file, or what is in one, is a PNG image of too many pixels. Nothing is unpacked.
+    """Raise if a file or its content is a PNG image of too many pixels. Nothing is unpacked.
 
     Raises:
         ValueError: If it is.

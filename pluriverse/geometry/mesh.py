@@ -1,4 +1,4 @@
-"""Triangle mesh: its arrays, where they come from, its mass properties and its convex hull."""
+"""Triangle mesh: its arrays, its sources, its mass properties and its convex hull."""
 
 import copy
 import functools
@@ -63,7 +63,7 @@ class Mesh(MeshShapes):
         uvs: Any = None,
     ):
         self.name = name
-        """What the mesh is called in messages."""
+        """Name of the mesh in messages."""
         self.vertices: np.ndarray = _checked_vertices(vertices, name)
         """Vertex positions [m], local frame, shape [vertex, 3], float32, read-only."""
         self.indices: np.ndarray = _checked_indices(indices, len(self.vertices), name)
@@ -92,7 +92,7 @@ class Mesh(MeshShapes):
         self.is_convex_hull = False
         """Whether the mesh was made by `convex_hull`."""
         self.hull_source: Mesh | None = None
-        """The mesh of which this one is the hull, from which decompositions start; None for others."""
+        """The mesh whose hull this one is, used by decompositions; None for other meshes."""
         self._hulls: dict[int, Mesh] = {}
         self._signed_distances: dict[tuple[Any, ...], SignedDistance] = {}
         self._variants: dict[tuple[Any, ...], Mesh] = {}
@@ -389,7 +389,7 @@ class Mesh(MeshShapes):
         return grid
 
     def copy(self, vertices: Any = None, indices: Any = None, recompute_inertia: bool = False) -> "Mesh":
-        """Return a mesh of its own with the same content, or with other vertices or triangles.
+        """Return a new mesh with the same content, or with other vertices or triangles.
 
         Args:
             vertices: Vertex positions [m], shape [vertex, 3]; those of this mesh if None.

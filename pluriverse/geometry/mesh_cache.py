@@ -1,4 +1,4 @@
-"""Arrays computed from meshes, kept on disk between runs: found whole or not at all."""
+"""Arrays computed from meshes, kept on disk between runs; files are complete or absent."""
 
 import os
 import tempfile
@@ -28,12 +28,12 @@ def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], what: str, *, compress: bool) -> None:
-    """Write arrays so that a reader finds all of the file or none; warn where that fails.
+    """Write arrays atomically: a reader finds the whole file or none. Warn if writing fails.
 
     Args:
         path: The file.
         arrays: The arrays by name.
-        what: What they are, for the warning.
+        what: Name of the arrays in the warning.
         compress: Whether space matters more than time.
     """
     save = np.savez_compressed if compress else np.savez

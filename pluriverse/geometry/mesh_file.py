@@ -24,9 +24,9 @@ UPRIGHT = {
 }
 
 
-# What the parts of a packed mesh file (ZAE, 3MF) may unpack to [B]. A triangle takes some 200.
+# Largest unpacked size of a packed mesh file (ZAE, 3MF) [B]. A triangle takes some 200.
 UNPACKED_SIZE_MAX = 2**29
-# What trimesh and the parsers below it run into with a broken file.
+# Errors of trimesh and its parsers for a broken file.
 _DAMAGE = (
     ValueError,
     LookupError,
@@ -45,14 +45,14 @@ _DAMAGE = (
 )
 
 
-# Length of an STL file that is nothing but its header of 80 bytes, with or without the number 0 of triangles.
+# Length of an STL file without triangles: a header of 80 bytes, with or without the triangle count of 0.
 _EMPTY_STL = (80, 84)
-# How files begin that Git keeps elsewhere.
+# First bytes of a pointer file of Git LFS.
 _LFS_POINTER = b"version https://git-lfs"
 
 
 class NoTrianglesError(ValueError):
-    """A mesh file of which nothing is missing, and which holds nothing."""
+    """A complete mesh file without triangles."""
 
 
 def load_triangles(
@@ -118,10 +118,10 @@ def load_triangles(
 
 
 def _check_archive(path: Path) -> None:
-    """Check what a packed mesh file says that it unpacks to; readers believe it no further.
+    """Check the unpacked size that a packed mesh file declares; readers unpack no more than that.
 
     Raises:
-        ValueError: If that is too much.
+        ValueError: If it is too large.
     """
     if not zipfile.is_zipfile(path):
         return
@@ -147,10 +147,10 @@ def _placed(vertices: Any, rotation: np.ndarray, offset: np.ndarray) -> np.ndarr
 
 
 def _load_scene(path: Path, suffix: str) -> Any:
-    """Return the `trimesh.Scene` of a file, as it stands there.
+    """Return the `trimesh.Scene` of a file without processing.
 
-    The parts of a scene ask for no processing themselves, since trimesh would otherwise merge their vertices
-    with normals and texture coordinates, which takes longer than reading them.
+    Processing is switched off for each part too. Otherwise trimesh would merge vertices with normals and
+    texture coordinates, which takes longer than reading them.
     """
     import trimesh
     from trimesh.exchange.load import mesh_loaders
@@ -174,9 +174,9 @@ def _load_scene(path: Path, suffix: str) -> Any:
 
 @functools.cache
 def _warning_resolver() -> Any:
-    """Return a resolver class: it reads files that a mesh file refers to, and warns of images too large.
+    """Return a resolver class: it reads files that a mesh file refers to, and warns of too large images.
 
-    trimesh leaves out images that Pillow refuses, and says nothing.
+    trimesh itself omits images that Pillow refuses without a message.
     """
     from PIL import Image
     from trimesh.resolvers import FilePathResolver
@@ -198,7 +198,7 @@ def _warning_resolver() -> Any:
 
 
 def _collada_frame(path: Path) -> tuple[float, str]:
-    """Return unit [m] and up axis of a DAE file; by the standard one metre and y where it names none."""
+    """Return unit [m] and up axis of a DAE file; the standard's defaults are one metre and y."""
     unit, up_axis = 1.0, "Y_UP"
     try:
         for _, element in ElementTree.iterparse(path):
@@ -223,7 +223,7 @@ def _collada_frame(path: Path) -> tuple[float, str]:
 def _skin(
     parts: list[Any], flipped: list[bool], main_color: tuple[float, float, float] | None
 ) -> MeshSkin | None:
-    """Return the colours and textures of the triangles of all parts; None where one colour says it all."""
+    """Return the colours and textures of the triangles of all parts; None if all have one colour."""
     if main_color is None:
         return None  # no part that matters has a material
     colors, textures, corner_uv, triangle_part = [], [], [], []
@@ -261,7 +261,7 @@ def _skin(
 
 
 def _texture(material: Any, images: dict[int, Texture | None]) -> Texture | None:
-    """Return the image of a material, or None where it has none that can be read."""
+    """Return the image of a material, or None if it has no readable one."""
     image = getattr(material, "image", None)
     image = getattr(material, "baseColorTexture", None) if image is None else image
     if image is None:
@@ -278,7 +278,7 @@ def _texture(material: Any, images: dict[int, Texture | None]) -> Texture | None
 def _material_color(material: Any) -> tuple[float, float, float, float]:
     """Return red, green, blue and alpha of a material, from 0 to 1."""
     red, green, blue, alpha = (float(channel) / 255.0 for channel in material.main_color[:4])
-    # Exporters write a dissolve of 0 where they mean nothing by it: what is in a file is to be seen.
+    # Some exporters write a dissolve of 0 for opaque materials, so 0 counts as opaque.
     return red, green, blue, alpha if alpha > 0.0 else 1.0
 
 

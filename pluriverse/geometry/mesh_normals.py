@@ -1,10 +1,10 @@
-"""Normals of the corners of triangles, by which a surface of flat pieces looks round."""
+"""Normals of the corners of triangles, for smooth shading of curved surfaces."""
 
 import numpy as np
 
 # Angle [rad] between two triangles from which their common edge is sharp.
 CREASE = np.radians(35.0)
-# Neighbours around a vertex that are looked at; the tip of a fan of more triangles keeps the mean of these.
+# Largest number of neighbours around a vertex whose normals are averaged.
 NEIGHBOUR_COUNT_MAX = 64
 
 
@@ -15,7 +15,7 @@ def compute_corner_normals(vertices: np.ndarray, triangles: np.ndarray) -> np.nd
     triangle's own by less than `CREASE`; across sharper edges each side keeps its own.
     """
     points = np.asarray(vertices, dtype=np.float64)
-    # Vertices at one place count as one: files repeat them for every colour and texture.
+    # Vertices at the same position count as one: files repeat them for every colour and texture.
     _, vertex_index = np.unique(np.asarray(vertices, dtype=np.float32), axis=0, return_inverse=True)
     vertex_index = vertex_index.reshape(-1)
     corners = points[triangles]

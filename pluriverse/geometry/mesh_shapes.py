@@ -1,4 +1,4 @@
-"""Meshes of simple solids, under the names that Newton has for them."""
+"""Meshes of simple solids, under Newton's names."""
 
 import itertools
 from typing import Annotated, Any, Self, TypedDict, Unpack
@@ -240,7 +240,7 @@ def _split(quads: np.ndarray) -> np.ndarray:
 def _sweep(
     what: str, name: str, radius: np.ndarray, height: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the surface that an outline from the axis to the axis, from below, sweeps around z."""
+    """Return the surface of revolution about z of an outline that starts and ends on the axis, from below."""
     _check_count(what, name, count, 3)
     angles = 2.0 * np.pi * np.arange(count) / count
     around = np.stack([np.cos(angles), np.sin(angles)], axis=1)

@@ -9,13 +9,15 @@ import numpy as np
 
 from pluriverse.geometry.mesh import Mesh
 
-# Heights of the corners of the profile within a turn, by the pitch: crest of P / 8, flank, root of P / 4.
+# Heights of the corners of the profile within a turn, in units of the pitch P: crest P / 8, flank, root P /
+# 4.
 PROFILE_HEIGHTS = np.array([0.0, 1.0 / 8.0, 7.0 / 16.0, 11.0 / 16.0])
-# Depth at those corners, by the depth of the thread.
+# Depth at those corners, in units of the depth of the thread.
 PROFILE_DEPTHS = np.array([0.0, 0.0, 1.0, 1.0])
-# Depth of the thread by the pitch: 5 / 8 of the height of a triangle of equal sides.
+# Depth of the thread in units of the pitch: 5 / 8 of the height of an equilateral triangle.
 THREAD_DEPTH = 5.0 / 8.0 * np.sqrt(3.0) / 2.0
-# Columns of vertices around, at the least; a multiple of six, so that a hexagon has its corners.
+# Smallest number of columns of vertices around the axis; a multiple of six, so that a hexagon has its
+# corners.
 SEGMENT_COUNT_MIN = 12
 
 
@@ -151,8 +153,8 @@ class _Surface:
     def add_thread(self, radius: float, pitch: float, length: float) -> None:
         """Add a thread from z = 0 to `length`, facing outwards.
 
-        Corners of the profile beyond the ends are put onto the ends: what is left out becomes triangles
-        without area, and the surface stays in one piece.
+        Corners of the profile beyond the ends are moved to the ends: the removed part becomes triangles
+        without area, and the surface stays connected.
         """
         turns = np.arange(-2, int(np.ceil(length / pitch)) + 2)
         heights = (turns[:, None] + PROFILE_HEIGHTS).reshape(-1)
@@ -183,7 +185,7 @@ class _Surface:
         return self._thread[:, 0], self._thread[:, -1]
 
     def turn_inside_out(self) -> None:
-        """Let all triangles so far face the other way."""
+        """Reverse all triangles so far."""
         self._triangles = [triangles[:, ::-1] for triangles in self._triangles]
 
     def add_ring(self, radius: np.ndarray, height: float) -> np.ndarray:

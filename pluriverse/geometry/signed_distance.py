@@ -1,4 +1,4 @@
-"""Signed distance of a triangle mesh on a grid: how deep inside is a point, and which way is out.
+"""Signed distance of a triangle mesh on a grid: the depth of a point inside, and the direction out.
 
 The distance of each node is that of its closest triangle, exactly; its sign is that of the winding number, so
 that small holes and overlapping parts do no harm. Between nodes the distance is interpolated. Fields are kept
@@ -16,16 +16,16 @@ from pluriverse.geometry.mesh_cache import cache_folder, read_arrays, write_arra
 
 # Version of the files in the cache; another one is not read.
 CACHE_FORMAT = 1
-# Triangles from which a grid is kept on disk. One of fewer takes a tenth of a second.
+# Number of triangles from which on a grid is kept on disk. A smaller mesh takes a tenth of a second.
 CACHED_TRIANGLE_COUNT = 1000
 # Cells along the longest side of the box around a mesh, unless the caller says otherwise.
 SDF_MAX_RESOLUTION = 64
-# Resolution up to which a grid is made. Tiles of a surface take 4 kB for each 64 cells of its area.
+# Largest resolution of a grid. Tiles of a surface take 4 kB for each 64 cells of its area.
 RESOLUTION_LIMIT = 1024
 # Cells along each axis of a block.
 BLOCK_SIZE = 8
-# Part of all directions in which a surface with holes is seen from where it is deepest. From the middle of a
-# half sphere one sees it in half of them.
+# Share of all directions from its deepest point in which a surface with holes must lie. For a half sphere, it
+# is one half.
 ENCLOSED = 0.75
 # Width of the default padding and of the default narrow band, in cells.
 PADDING_CELLS = 2.0
@@ -67,7 +67,7 @@ class SignedDistance:
         return max(-lowest, 0.0)
 
     def deepest_node(self) -> np.ndarray:
-        """Return the node of the least value [m], mesh axes."""
+        """Return the position of the node with the least value [m], mesh axes."""
         if not self.tiles.size or self.coarse.min() <= self.tiles.min():
             node = np.unravel_index(int(self.coarse.argmin()), self.coarse.shape)
             cells = BLOCK_SIZE * np.array(node[::-1])
@@ -100,7 +100,7 @@ def check_options(
     narrow_band_range: tuple[float, float] | None = None,
     padding: float | None = None,
 ) -> None:
-    """Check the options of a grid by themselves.
+    """Check the options of a grid.
 
     Raises:
         ValueError: If one is out of range; `name` says whose it is.

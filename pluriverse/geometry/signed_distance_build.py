@@ -12,11 +12,11 @@ import warp as wp
 from pluriverse.geometry.signed_distance_grid import BLOCK, TILE, TILE_SIZE
 from pluriverse.launch import launch_kernel
 
-# Relative amount by which the reach of a query exceeds the distance that is surely found.
+# Relative amount by which the maximum distance of a query exceeds the distance that is surely found.
 REACH_ROUNDING = wp.constant(1.0e-3)
-# Half a diagonal of a cube by half of its edge, a little more than sqrt(3).
+# Ratio of diagonal and edge of a cube: a little more than sqrt(3).
 DIAGONAL = wp.constant(1.7321)
-# Reach of a query without limit [m].
+# Maximum distance of a query without limit [m].
 ANY_DISTANCE = wp.constant(1.0e10)
 
 
@@ -78,7 +78,7 @@ def mark_block(
     # out
     has_tile: wp.array[bool],  # [block]
 ):
-    """Tell whether one block has points that are near the surface.
+    """Mark one block if it has points near the surface.
 
     A block that the surface does not cross is on one side of it, that of each of its corners.
     """

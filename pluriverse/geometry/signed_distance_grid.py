@@ -47,7 +47,7 @@ class DistanceSample:
     gradient: wp.vec3
     """Derivative of `value` by the point, mesh axes; of about unit length, and outwards."""
     lower: float
-    """What the exact distance is not below [m]."""
+    """Lower bound of the exact distance [m]."""
     upper: float
     """What it is not above [m]."""
 
