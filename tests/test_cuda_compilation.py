@@ -103,7 +103,7 @@ def mujoco_kernels():
     return [
         *followers,
         exchange.push_world,
-        import_module("pluriverse.solvers.mujoco.warp.outcome").finalize_row,
+        import_module("pluriverse.solvers.mujoco.warp.step_status").finalize_row,
         import_module("pluriverse.solvers.mujoco.warp.velocity_limit").limit_row_speed,
         import_module("pluriverse.solvers.mujoco.warp.external_contacts").push_external_contact,
         import_module("pluriverse.solvers.mujoco.exchange.contact_copy").copy_world_contact,

@@ -46,14 +46,14 @@ class CustomColumn:
         self._rows[first : first + len(values)] = values
         self._given[first : first + len(values)] = True
 
-    def forget(self, row: int) -> None:
+    def reset_row(self, row: int) -> None:
         """Reset a row to its default."""
         if row < self.size:
             self._rows[row] = self.default
             self._given[row] = False
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         self.size = 0
 
     def grow(self, size: int) -> None:
@@ -118,7 +118,7 @@ class EntityValues(MutableMapping[int, Any]):
 
     def __delitem__(self, index: int) -> None:
         self[index]
-        self._column.forget(int(index))
+        self._column.reset_row(int(index))
 
     def __iter__(self) -> Iterator[int]:
         return iter(np.flatnonzero(self._column.given).tolist())
@@ -151,7 +151,7 @@ class RowValues(MutableSequence[Any]):
             return
         index = range(self._column.size)[index]
         if value is None:
-            self._column.forget(index)
+            self._column.reset_row(index)
         else:
             self._column.put(index, self._convert(value)[None])
 

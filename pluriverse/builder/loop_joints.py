@@ -185,9 +185,12 @@ def _add_constraints(result: BuilderTables, builder: BuilderTables, loops: np.nd
     frame1, frame2 = builder.joint_X_p[loops], builder.joint_X_c[loops]
     axis = np.tile([0.0, 0.0, 1.0], (len(loops), 1))
     polycoef = np.zeros((len(loops), 5))
-    rope = kind == EqType.DISTANCE
-    first = builder.joint_qd_start[loops[rope]]
-    polycoef[rope, 0], polycoef[rope, 1] = builder.joint_limit_lower[first], builder.joint_limit_upper[first]
+    is_distance = kind == EqType.DISTANCE
+    first = builder.joint_qd_start[loops[is_distance]]
+    polycoef[is_distance, 0], polycoef[is_distance, 1] = (
+        builder.joint_limit_lower[first],
+        builder.joint_limit_upper[first],
+    )
     hinge = kind == EqType.HINGE
     axis[hinge] = poses.rotate(frame1[hinge, 3:], builder.joint_axis[builder.joint_qd_start[loops[hinge]]])
     return add_constraints_of_joints(

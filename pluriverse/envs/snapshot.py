@@ -106,7 +106,7 @@ class _Saver:
     def __init__(self, env: Environment) -> None:
         self._env = env
         self._known = {id(value): name for name, value in _known(env).items() if value is not env.task}
-        self._seen: dict[int, int] = {}
+        self._encoded: dict[int, int] = {}
         # Values made on the way have to live, or another one would get their identity.
         self._kept: list[Any] = []
 
@@ -119,9 +119,9 @@ class _Saver:
             return ("constant",)
         if id(value) in self._known:
             return "known", self._known[id(value)]
-        if id(value) in self._seen:
-            return "same", self._seen[id(value)]
-        number = self._seen[id(value)] = len(self._seen)
+        if id(value) in self._encoded:
+            return "same", self._encoded[id(value)]
+        number = self._encoded[id(value)] = len(self._encoded)
         self._kept.append(value)
         if isinstance(value, torch.Tensor):
             if _shows_other_memory(value):

@@ -93,7 +93,7 @@ class ActorCameras(CameraBatch):
             self._graphs.clear()
         if self.is_moved:
             self._carry()
-        self.shapes.upload()
+        self.shapes.to_device()
         first = self.render_count == 0 or self._last_body_q is None
         if self._last_body_q is None:
             self._last_body_q = wp.empty_like(state.body_q)

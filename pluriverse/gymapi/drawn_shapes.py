@@ -79,7 +79,7 @@ class _Column:
         self.host[rows] = values
         self._is_changed = True
 
-    def upload(self) -> None:
+    def to_device(self) -> None:
         """Copy written rows to the device; on a CPU they are there already."""
         if self._is_changed and not self.array.device.is_cpu:
             self.array.assign(self.host)
@@ -132,10 +132,10 @@ class DrawnShapes:
             self._appearance_arrays = AppearanceArrays(self.model, self.caster.arrays)
         return self._appearance_arrays
 
-    def upload(self) -> None:
+    def to_device(self) -> None:
         """Copy changes by calls to the device."""
         for column in (self._color, self._appearance, self._transform, self._scale, self._segmentation):
-            column.upload()
+            column.to_device()
 
     def rows(self, actor: Actor, body: int) -> np.ndarray:
         """Return the shapes of a body."""

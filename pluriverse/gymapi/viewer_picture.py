@@ -47,7 +47,7 @@ class ViewerRenderer(PictureRenderer):
             fov: Vertical field of view [rad].
             lines: Ends of lines in the sim [m], shape [line, 2, 3], and their colours, shape [line, 3].
         """
-        self._shapes.upload()
+        self._shapes.to_device()
         self.appearance = self._shapes.appearance
         origins = world_origins(self._sim)
         distance = np.linalg.norm(origins - target, axis=1)

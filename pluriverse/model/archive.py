@@ -126,7 +126,7 @@ def take_array(arrays: dict[str, np.ndarray], name: str, path: str | Path, what:
     return arrays[name]
 
 
-def take_integer(arrays: dict[str, np.ndarray], name: str, path: str | Path, what: str) -> int:
+def read_integer(arrays: dict[str, np.ndarray], name: str, path: str | Path, what: str) -> int:
     """Return a non-negative whole number of a file.
 
     Raises:

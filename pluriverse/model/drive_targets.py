@@ -81,28 +81,28 @@ class DriveTargets:
         self._topology = topology
         self._worlds = worlds
         self.by_dof = self.by_coord = joint_target_pos
-        self._seen: wp.array[float] | None = None
+        self._previous: wp.array[float] | None = None
         if joint_target_pos.size != joint_target_q.size:  # no joint has fewer coordinates than freedoms
             self.by_coord = wp.clone(joint_target_q)
-            self._seen = wp.clone(joint_target_q)
+            self._previous = wp.clone(joint_target_q)
             self.unify()
 
     def unify(self, worlds: wp.array[int] | None = None) -> None:
         """Make the last write under either name win, in some worlds or all. Only launches."""
-        if self._seen is None:
+        if self._previous is None:
             return
         worlds = self._worlds if worlds is None else worlds
         launch_kernel(
             unify_target,
             dim=worlds.size,
-            inputs=[worlds, self._topology, self.by_dof, self.by_coord, self._seen],
+            inputs=[worlds, self._topology, self.by_dof, self.by_coord, self._previous],
             device=self.by_dof.device,
         )
 
     def prefer_dofs(self) -> None:
         """Make `joint_target_pos` win, whatever was written to `joint_target_q`."""
-        if self._seen is not None:
-            wp.copy(self._seen, self.by_coord)
+        if self._previous is not None:
+            wp.copy(self._previous, self.by_coord)
 
     def clone(self) -> Self:
         """Return a copy, unified."""
@@ -113,6 +113,6 @@ class DriveTargets:
         """Copy the targets of another control of the same model."""
         other.unify()
         wp.copy(self.by_dof, other.by_dof)
-        if self._seen is not None:
+        if self._previous is not None:
             wp.copy(self.by_coord, other.by_coord)
-            wp.copy(self._seen, self.by_coord)
+            wp.copy(self._previous, self.by_coord)

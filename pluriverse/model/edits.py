@@ -33,22 +33,22 @@ class Edits:
         self._world = {
             name: worlds.get(name, joint_world if name.startswith("joint") else body_world) for name in names
         }
-        self._seen = {name: self._read(name) for name in names}
+        self._reference = {name: self._read(name) for name in names}
 
     def worlds(self, names: Sequence[str] | None = None) -> np.ndarray:
-        """Return the worlds in which one of the arrays (default: all) changed since `forget`."""
+        """Return the worlds in which one of the arrays (default: all) changed since `mark_clean`."""
         changed = np.zeros(self._model.world_count, dtype=bool)
-        for name in names or self._seen:
-            rows = (self._read(name) != self._seen[name]).any(axis=1)
+        for name in names or self._reference:
+            rows = (self._read(name) != self._reference[name]).any(axis=1)
             worlds = self._world[name][rows]
             if (worlds < 0).any():  # of no world, so that all have it
                 changed[:] = True
             changed[worlds] = True
         return np.flatnonzero(changed)
 
-    def forget(self) -> None:
+    def mark_clean(self) -> None:
         """Take the current values of all arrays as the reference."""
-        self._seen = {name: self._read(name) for name in self._seen}
+        self._reference = {name: self._read(name) for name in self._reference}
 
     def _read(self, name: str) -> np.ndarray:
         """Return the bits of an array, shape [entry, number]."""

@@ -7,7 +7,7 @@ Writes  shape_aabb_lower, shape_aabb_upper, shape_collision_radius
 import warp as wp
 
 from pluriverse.builder.shape_bounds import UNBOUNDED_EXTENT
-from pluriverse.randomization.write import Episode, Targets, chosen_environment
+from pluriverse.randomization.write import Episode, Targets, selected_environment
 from pluriverse.types import GeoType
 
 UNBOUNDED = wp.constant(wp.float32(UNBOUNDED_EXTENT))
@@ -30,7 +30,7 @@ def update_bounds(
     shape_collision_radius: wp.array[float],  # [shape] m
 ):
     """Bound the shapes of one world."""
-    environment = chosen_environment(episode, wp.tid())
+    environment = selected_environment(episode, wp.tid())
     if environment < 0:
         return
     world = episode.world[environment]

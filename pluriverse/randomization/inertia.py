@@ -13,7 +13,7 @@ parameters of J's own factor.
 import warp as wp
 
 from pluriverse.randomization.sampling import Sampler, draw
-from pluriverse.randomization.write import Episode, Targets, chosen_environment
+from pluriverse.randomization.write import Episode, Targets, selected_environment
 
 # Draws of one body: α; d1, d2, d3; s12, s13, s23; t1, t2, t3.
 PARAMETER_COUNT = wp.constant(10)
@@ -48,7 +48,7 @@ def transform_pseudo_inertia(
     With U = exp(α) [[A, t], [0, 1]] the mass at x goes to A x + t: m' = exp(2α) m, c' = A c + t and
     Σ' = exp(2α) A Σ Aᵀ.
     """
-    environment = chosen_environment(episode, wp.tid())
+    environment = selected_environment(episode, wp.tid())
     if environment < 0:
         return
     world = episode.world[environment]
@@ -116,7 +116,7 @@ def write_inertia_factor(
     body_inertia: wp.array[wp.mat33],  # [body] kg·m² about the centre of mass, body axes
 ):
     """Draw increments of the parameters of the factors of the bodies of one world."""
-    environment = chosen_environment(episode, wp.tid())
+    environment = selected_environment(episode, wp.tid())
     if environment < 0:
         return
     world = episode.world[environment]

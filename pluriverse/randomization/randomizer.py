@@ -22,7 +22,7 @@ from pluriverse.randomization.targets import (
     entity_of,
     find_targets,
     property_components,
-    upload_targets,
+    targets_to_device,
 )
 from pluriverse.randomization.terms import (
     InertiaFactor,
@@ -117,8 +117,8 @@ class Randomizer:
             self._solver.track_model(self._drawn_entries())
         if hasattr(target, "add_snapshot_array"):
             target.add_snapshot_array("randomizer", self._count)
-        if hasattr(target, "add_restorer"):
-            target.add_restorer(self.restore)
+        if hasattr(target, "add_reset_hook"):
+            target.add_reset_hook(self.restore)
 
     @property
     def episode(self) -> wp.array[int]:
@@ -168,10 +168,10 @@ class Randomizer:
         self._update_dependents(episode)
 
     def _episode(self, environments: Any, what: str) -> Episode:
-        choice = resolve_worlds(self._environments, environments, what=what)
+        selection = resolve_worlds(self._environments, environments, what=what)
         episode = Episode()
-        episode.environments = choice.worlds
-        episode.mask = choice.mask
+        episode.environments = selection.worlds
+        episode.mask = selection.mask
         episode.world = self._world
         episode.count = self._count
         episode.identity = self._identity
@@ -326,7 +326,7 @@ class Randomizer:
         ):
             rows = np.repeat(found, np.diff(start.numpy()))
             self._claim(name, rows, index)
-            entries[name] = upload_targets(model, kind, rows)
+            entries[name] = targets_to_device(model, kind, rows)
         samplers = state.StateSamplers()
         for name, count in (
             ("root_position", 3),
@@ -396,7 +396,7 @@ class Randomizer:
         found = find_targets(self._model, kind, patterns, what)
         if keep is not None:
             found &= keep
-        return found, upload_targets(self._model, kind, found)
+        return found, targets_to_device(self._model, kind, found)
 
     def _claim(self, name: str, found: np.ndarray, index: int) -> None:
         """Record that a term draws some entries of an array.

@@ -7,7 +7,7 @@ Writes  joint_q, joint_qd of the model
 import warp as wp
 
 from pluriverse.randomization.sampling import Sampler, draw
-from pluriverse.randomization.write import Episode, Targets, chosen_environment, rotated
+from pluriverse.randomization.write import Episode, Targets, rotated, selected_environment
 from pluriverse.types import JointType
 
 # Draws of one joint: 3 of position, 3 of rotation, 6 of velocity, 6 coordinates, 6 joint velocities.
@@ -45,7 +45,7 @@ def write_initial_state(
     joint_qd: wp.array[float],  # [dof]
 ):
     """Draw the initial joint state of one world."""
-    environment = chosen_environment(episode, wp.tid())
+    environment = selected_environment(episode, wp.tid())
     if environment < 0:
         return
     world = episode.world[environment]

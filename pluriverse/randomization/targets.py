@@ -115,7 +115,7 @@ def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.nda
     return found & inside
 
 
-def upload_targets(model: Model, kind: Entity, found: np.ndarray) -> Targets:
+def targets_to_device(model: Model, kind: Entity, found: np.ndarray) -> Targets:
     """Return the selected entities by world, on the device."""
     first, count = world_ranges(model, kind)
     selected = np.flatnonzero(found)

@@ -49,7 +49,7 @@ class Episode:
 
 
 @wp.func
-def chosen_environment(episode: Episode, slot: int) -> int:
+def selected_environment(episode: Episode, slot: int) -> int:
     """Return the environment of a slot, -1 if it is not selected."""
     environment = episode.environments[slot]
     if environment < 0 or environment >= episode.world.shape[0]:
@@ -63,7 +63,7 @@ def chosen_environment(episode: Episode, slot: int) -> int:
 @wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
 def count_episode(episode: Episode):
     """Count one environment further."""
-    environment = chosen_environment(episode, wp.tid())
+    environment = selected_environment(episode, wp.tid())
     if environment >= 0:
         before = episode.count[environment]
         episode.count[environment] = before + 1
@@ -76,7 +76,7 @@ def list_world(
 ):
     """Write the world of one environment into a list to launch over."""
     slot = wp.tid()
-    environment = chosen_environment(episode, slot)
+    environment = selected_environment(episode, slot)
     world = int(-1)
     if environment >= 0:
         world = episode.world[environment]
@@ -99,7 +99,7 @@ def write_property(
     value: wp.array[float],  # [entity word]
 ):
     """Draw the entries of one world."""
-    environment = chosen_environment(episode, wp.tid())
+    environment = selected_environment(episode, wp.tid())
     if environment < 0:
         return
     world = episode.world[environment]
@@ -145,7 +145,7 @@ def write_rotation(
     value: wp.array[wp.transform],  # [entity] m, xyzw
 ):
     """Rotate the poses of one world. Their positions do not change."""
-    environment = chosen_environment(episode, wp.tid())
+    environment = selected_environment(episode, wp.tid())
     if environment < 0:
         return
     world = episode.world[environment]
@@ -175,7 +175,7 @@ def restore_property(
     value: wp.array[float],  # [entity word]
 ):
     """Restore the entries of one world to their defaults."""
-    environment = chosen_environment(episode, wp.tid())
+    environment = selected_environment(episode, wp.tid())
     if environment < 0:
         return
     world = episode.world[environment]

@@ -239,7 +239,7 @@ class PictureRenderer:
         scene = self.caster.arrays.scene
         start, entry_shape = scene.entry_start.numpy(), scene.entry_shape.numpy()
         lower, upper = scene.entry_lower.numpy().reshape(-1, 3), scene.entry_upper.numpy().reshape(-1, 3)
-        visible = scene.shape_seen.numpy()[entry_shape] == 1
+        visible = scene.shape_visible.numpy()[entry_shape] == 1
         carried = self.model.shape_body.numpy()[entry_shape] >= 0
         boxes, everything = [], []
         shared = np.arange(start[-2], start[-1])
@@ -268,7 +268,7 @@ class PictureRenderer:
         level = _level_axes(self.model.up_axis)
         scene = self.caster.arrays.scene
         start, planes = scene.plane_start.numpy(), scene.plane_shape.numpy()
-        visible = scene.shape_seen.numpy()
+        visible = scene.shape_visible.numpy()
         groups = [*worlds, self.model.world_count]
         if any(visible[planes[start[group] : start[group + 1]]].any() for group in groups):
             return True

@@ -114,7 +114,7 @@ class VisualModel:
         flags = copied["flags"]
         is_drawn = (flags & int(ShapeFlags.VISIBLE)) != 0
         collides = ((flags & int(ShapeFlags.COLLIDE_SHAPES)) != 0) & copied["enabled"].astype(bool)
-        self.shape_seen: np.ndarray = {
+        self.shape_visible: np.ndarray = {
             SeenGeometry.VISUAL: is_drawn,
             SeenGeometry.COLLISION: collides,
             SeenGeometry.ALL: is_drawn | collides,
@@ -136,14 +136,14 @@ class VisualModel:
         """
         world = self._copied["world"]
         if worlds is None:
-            return np.flatnonzero(self.shape_seen)
+            return np.flatnonzero(self.shape_visible)
         selected = np.asarray(list(worlds), dtype=np.int64)
         if len(selected) and (selected.min() < 0 or selected.max() >= self.model.world_count):
             bad = selected[(selected < 0) | (selected >= self.model.world_count)]
             raise IndexError(
                 f"world {int(bad[0])} does not exist; the model has worlds 0 to {self.model.world_count - 1}."
             )
-        return np.flatnonzero(self.shape_seen & (np.isin(world, selected) | (world < 0)))
+        return np.flatnonzero(self.shape_visible & (np.isin(world, selected) | (world < 0)))
 
     def mesh_of(self, shape: int) -> VisualMesh:
         """Return the appearance of a shape; equal shapes share one object."""

@@ -20,7 +20,7 @@ from pluriverse.selection.layout import owned_by
 from pluriverse.selection.patterns import Patterns, leaf, match_labels
 from pluriverse.selection.root_state import RootState
 from pluriverse.selection.transfer import scatter
-from pluriverse.selection.view import View, choose, simulated_worlds
+from pluriverse.selection.view import View, select_rows, simulated_worlds
 from pluriverse.types import Entity, JointType
 
 # Custom frequency of the tendons that `SolverMuJoCo.register_custom_attributes` declares.
@@ -74,7 +74,9 @@ class ArticulationView(View):
     ) -> None:
         what = type(self).__name__
         world = simulated_worlds(model, model.articulation_world.numpy())
-        rows = choose(model, Entity.ARTICULATION, model.articulation_label, world, pattern, worlds, what=what)
+        rows = select_rows(
+            model, Entity.ARTICULATION, model.articulation_label, world, pattern, worlds, what=what
+        )
         super().__init__(model, Entity.ARTICULATION, rows, world[rows])
         joint_articulation = model.joint_articulation.numpy()
         joints, joint_start = owned_by(self.row_ids, joint_articulation)

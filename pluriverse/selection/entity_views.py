@@ -8,7 +8,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.selection.layout import owned_by, ranges
 from pluriverse.selection.patterns import Patterns
-from pluriverse.selection.view import View, choose, resolve_worlds, simulated_worlds
+from pluriverse.selection.view import View, resolve_worlds, select_rows, simulated_worlds
 from pluriverse.types import Entity
 
 
@@ -26,7 +26,7 @@ class BodyView(View):
 
     def __init__(self, model: Model, pattern: Patterns, *, worlds: Patterns | None = None) -> None:
         body_world = simulated_worlds(model, model.body_world.numpy())
-        rows = choose(
+        rows = select_rows(
             model, Entity.BODY, model.body_label, body_world, pattern, worlds, what=type(self).__name__
         )
         super().__init__(model, Entity.BODY, rows, body_world[rows])
@@ -60,7 +60,7 @@ class JointView(View):
         joint_types: Sequence[int] | None = None,
     ) -> None:
         joint_world = simulated_worlds(model, model.joint_world.numpy())
-        rows = choose(
+        rows = select_rows(
             model, Entity.JOINT, model.joint_label, joint_world, pattern, worlds, what=type(self).__name__
         )
         if joint_types is not None:
@@ -93,7 +93,7 @@ class ShapeView(View):
 
     def __init__(self, model: Model, pattern: Patterns, *, worlds: Patterns | None = None) -> None:
         shape_world = simulated_worlds(model, model.shape_world.numpy())
-        rows = choose(
+        rows = select_rows(
             model, Entity.SHAPE, model.shape_label, shape_world, pattern, worlds, what=type(self).__name__
         )
         super().__init__(model, Entity.SHAPE, rows, shape_world[rows])

@@ -17,7 +17,7 @@ def as_device_array(
             the host are broadcast to the first shape.
         dtype: Type of an entry. Arrays may have its components as further axes.
         shapes: Shapes that are accepted, without the components.
-        device: Device that the array must be on; numbers of the host are uploaded.
+        device: Device that the array must be on; numbers of the host are copied to it.
         what: The argument, for messages.
 
     Raises:
@@ -29,7 +29,7 @@ def as_device_array(
     accepted = [*shapes, *((*shape, *components) for shape in shapes)] if components else list(shapes)
     if not isinstance(values, wp.array):
         if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
-            return _upload(values, scalar, components, shapes, device, what)
+            return _to_device(values, scalar, components, shapes, device, what)
         values = wp.from_dlpack(values)
     if values.device != device:
         raise ValueError(
@@ -48,7 +48,7 @@ def as_device_array(
     return (values if values.is_contiguous else values.contiguous()), own
 
 
-def _upload(
+def _to_device(
     values: Any,
     scalar: Any,
     components: tuple[int, ...],

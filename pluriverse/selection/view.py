@@ -204,7 +204,7 @@ class View:
         """Write entries of an array, on the device.
 
         Arrays on the device are read there, so that the call can be recorded; numbers of the host (NumPy,
-        lists) are uploaded, and broadcast like NumPy's.
+        lists) are copied to the device, and broadcast like NumPy's.
 
         Args:
             name: Name of the array, such as `joint_q`.
@@ -288,7 +288,7 @@ def _alias(array: Any, layout: Layout) -> Any:
     )
 
 
-def choose(
+def select_rows(
     model: Model,
     frequency: Entity,
     labels: Sequence[str],

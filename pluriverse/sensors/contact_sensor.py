@@ -11,8 +11,8 @@ import warp as wp
 from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.selection.patterns import Patterns
-from pluriverse.sensors.chosen_entities import choose, world_of
 from pluriverse.sensors.contact_pressure import sum_pressures
+from pluriverse.sensors.selected_entities import select_entities, world_of
 
 
 class SensorContact:
@@ -77,7 +77,9 @@ class SensorContact:
             )
         sensing = sensing_shapes if sensing_bodies is None else sensing_bodies
         assert sensing is not None
-        rows = choose(model, str(self.sensing_type), sensing, f"SensorContact: {_plural(self.sensing_type)}")
+        rows = select_entities(
+            model, str(self.sensing_type), sensing, f"SensorContact: {_plural(self.sensing_type)}"
+        )
         world = world_of(model, _world(model, self.sensing_type)[rows])
         if (world < 0).any():
             index = int(rows[np.flatnonzero(world < 0)[0]])
@@ -161,7 +163,7 @@ class SensorContact:
         """Return the column of each counterpart, -1 for others, and the number of columns."""
         kind = str(self.counterpart_type)
         selected = np.sort(
-            choose(self.model, kind, patterns, f"SensorContact: {_plural(kind, 'counterpart')}")
+            select_entities(self.model, kind, patterns, f"SensorContact: {_plural(kind, 'counterpart')}")
         )
         world = _world(self.model, kind)[selected]
         shared = selected[world < 0]

@@ -11,7 +11,7 @@ import warp as wp
 from pluriverse.model import Model, State
 from pluriverse.model.arguments import check_state
 from pluriverse.selection.patterns import Patterns
-from pluriverse.sensors.chosen_entities import choose, choose_sites, world_of
+from pluriverse.sensors.selected_entities import select_entities, select_sites, world_of
 from pluriverse.sensors.site_reading import measure_sites, relate_shapes
 
 
@@ -48,7 +48,7 @@ class SensorIMU:
     ):
         self.model = model
         """The model."""
-        selected = choose_sites(model, sites, "SensorIMU: sites")
+        selected = select_sites(model, sites, "SensorIMU: sites")
         world = world_of(model, model.shape_world.numpy()[selected])
         if (world < 0).any():
             shape = int(selected[np.flatnonzero(world < 0)[0]])
@@ -102,8 +102,8 @@ class SensorFrameTransform:
     ):
         self.model = model
         """The model."""
-        selected = choose(model, "shape", shapes, "SensorFrameTransform: shapes")
-        references = choose_sites(model, reference_sites, "SensorFrameTransform: reference_sites")
+        selected = select_entities(model, "shape", shapes, "SensorFrameTransform: shapes")
+        references = select_sites(model, reference_sites, "SensorFrameTransform: reference_sites")
         if len(references) not in (1, len(selected)):
             raise ValueError(
                 f"SensorFrameTransform: there are {len(selected)} shapes and {len(references)} sites of "

@@ -13,7 +13,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.model import State
 from pluriverse.render import RayCaster
 from pluriverse.render.raycast.scene import RayScene
-from pluriverse.render.raycast.trace import Unseen, trace_world
+from pluriverse.render.raycast.trace import Excluded, trace_world
 from pluriverse.render.raycast.tree import make_world_trees
 from pluriverse.sensors.measure import RANGEFINDER, SensorTable, frame_pose
 
@@ -45,14 +45,14 @@ def find_range(
         return
     body = table.body[sensor]
     pose = frame_pose(body, table.xform[sensor], body_q)
-    unseen = Unseen()
-    unseen.body = -1
-    unseen.root = -1
+    excluded = Excluded()
+    excluded.body = -1
+    excluded.root = -1
     if body >= 0:
-        unseen.body = body
+        excluded.body = body
     way = wp.quat_rotate(wp.transform_get_rotation(pose), wp.vec3(0.0, 0.0, 1.0))
     start = wp.transform_get_translation(pose)
-    hit = trace_world(scene, world, start, wp.normalize(way), MAX_RANGE, unseen, body_root)
+    hit = trace_world(scene, world, start, wp.normalize(way), MAX_RANGE, excluded, body_root)
     distance = float(-1.0)
     if hit.shape >= 0:
         distance = hit.distance

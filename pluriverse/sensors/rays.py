@@ -115,7 +115,7 @@ class RaySensor(Sensor):
         mount.body = wp.array(self.sensor_body.astype(np.int32), dtype=wp.int32, device=device)
         pose = np.tile(as_transform(xform, "RaySensor: xform"), (count, 1)).astype(np.float32)
         mount.xform = wp.array(pose, dtype=wp.transform, device=device)
-        mount.alignment, mount.unseen = int(RayAlignment(alignment)), int(RayVisibility(visibility))
+        mount.alignment, mount.excluded = int(RayAlignment(alignment)), int(RayVisibility(visibility))
         units = (directions / lengths[:, None]).astype(np.float32)
         self._rays: Any = (
             wp.array(origins.astype(np.float32), dtype=wp.vec3, device=device),

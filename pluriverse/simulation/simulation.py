@@ -313,11 +313,11 @@ class Simulation:
             self._solver.unfreeze()
             self._finish_reset(resolve_worlds(self._model, None, what="Simulation.reset"))
             return
-        choice = resolve_worlds(self._model, worlds, what="Simulation.reset")
+        selection = resolve_worlds(self._model, worlds, what="Simulation.reset")
         for target in (self._state, self._loop.last_sound):
-            self._world_copy.copy_worlds(choice, source or self._model, target)
-        self._solver.unfreeze(choice)
-        self._finish_reset(choice)
+            self._world_copy.copy_worlds(selection, source or self._model, target)
+        self._solver.unfreeze(selection)
+        self._finish_reset(selection)
 
     def save(self, path: str | Path | None = None) -> SimulationSnapshot:
         """Return a copy of everything that changes from step to step or may be edited, for `restore`.
@@ -392,7 +392,7 @@ class Simulation:
         self._added_arrays.restore(snapshot.added_arrays)
         for name, array in snapshot.model_arrays.items():
             wp.copy(find_attribute(self._model, name), array)
-        self._frame_edits.forget()
+        self._frame_edits.mark_clean()
         self._solver.sync_from_model()
         self._control.assign(snapshot.control)
         self._copy_all(snapshot.state)
@@ -424,7 +424,7 @@ class Simulation:
         if int(flags) & (ModelFlags.JOINT_PROPERTIES | ModelFlags.BODY_INERTIAL_PROPERTIES):
             edited = list_worlds(self._frame_edits.worlds(), self._model.device)
             self._solver.update_body_poses(edited, self._state)
-            self._frame_edits.forget()
+            self._frame_edits.mark_clean()
 
     def report(self) -> SimulationReport:
         """Return the figures so far. Warns of failures not reported yet, or raises in strict mode.
@@ -571,10 +571,10 @@ class Simulation:
         chunks = split_worlds(byte_counts, self._model.world_template, thread_count=self.threads)
         return [list_worlds(chunk, self._model.device) for chunk in chunks], float(byte_counts.sum())
 
-    def _finish_reset(self, choice: WorldSelection) -> None:
+    def _finish_reset(self, selection: WorldSelection) -> None:
         """Launch the stages for worlds whose state was replaced."""
         for stage in self._loop.stages:
-            stage.after_reset(choice.worlds, choice.mask, self._state)
+            stage.after_reset(selection.worlds, selection.mask, self._state)
 
     def _copy_all(self, state: State) -> None:
         """Make `state` the state of all worlds and drop all other state."""

@@ -15,8 +15,8 @@ from pluriverse.model import Control, Model, State
 from pluriverse.model.archive import (
     check_fit,
     read_arrays,
+    read_integer,
     take_array,
-    take_integer,
     take_text,
     write_arrays,
 )
@@ -82,7 +82,7 @@ class SimulationSnapshot:
             ValueError: If the file is not a snapshot, is damaged, or belongs to a model of another structure.
         """
         arrays = read_arrays(path, _WHAT)
-        version = take_integer(arrays, "version", path, _WHAT)
+        version = read_integer(arrays, "version", path, _WHAT)
         if version != FILE_VERSION:
             raise ValueError(
                 f"'{path}': the snapshot has version {version}, but this program reads version "
@@ -102,7 +102,7 @@ class SimulationSnapshot:
             check_fit(array, values, f"'{path}': {key}")
             array.assign(values)
         return SimulationSnapshot(
-            take_integer(arrays, "step_count", path, _WHAT),
+            read_integer(arrays, "step_count", path, _WHAT),
             state,
             control,
             frozen,

@@ -103,22 +103,22 @@ class WorldCopy:
             and (rows := _rows_by_world(model, spec)) is not None
         }
 
-    def copy_worlds(self, choice: WorldSelection, source: State | Model, target: State) -> None:
+    def copy_worlds(self, selection: WorldSelection, source: State | Model, target: State) -> None:
         """Copy worlds from `source` to `target`; worlds taken from a model start without external forces."""
         joint_state = (source.joint_q, source.joint_qd, source.body_q, source.body_qd)
         force = source.body_f if isinstance(source, State) else self._no_force
         launch_kernel(
             copy_world,
-            dim=choice.worlds.size,
-            inputs=[choice.worlds, choice.mask, *self._bounds, *joint_state, force],
+            dim=selection.worlds.size,
+            inputs=[selection.worlds, selection.mask, *self._bounds, *joint_state, force],
             outputs=[target.joint_q, target.joint_qd, target.body_q, target.body_qd, target.body_f],
             device=self._device,
         )
         for key, (start, row) in self._custom_rows.items():
             launch_kernel(
                 _custom_kernels().copy_world_rows,
-                dim=choice.worlds.size,
-                inputs=[choice.worlds, choice.mask, start, row, _as_bytes(source.custom_arrays[key])],
+                dim=selection.worlds.size,
+                inputs=[selection.worlds, selection.mask, start, row, _as_bytes(source.custom_arrays[key])],
                 outputs=[_as_bytes(target.custom_arrays[key])],
                 device=self._device,
             )

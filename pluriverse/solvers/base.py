@@ -259,12 +259,12 @@ class SolverBase(abc.ABC):
         """
         name = f"{type(self).__name__}.reset"
         check_state(self.model, state, f"{name}: state")
-        choice = resolve_worlds(self.model, _without_global(self.model, world_mask), what=name)
+        selection = resolve_worlds(self.model, _without_global(self.model, world_mask), what=name)
         if self._world_bounds is None:
             self._world_bounds = world_bounds(self.model)
         parts = StateFlags.ALL if flags is None else StateFlags(int(flags))
-        reset_worlds(self.model, choice, self._world_bounds, state, parts)
-        self.unfreeze(choice)
+        reset_worlds(self.model, selection, self._world_bounds, state, parts)
+        self.unfreeze(selection)
 
     def unfreeze(self, worlds: Any = None) -> None:
         """Let frozen worlds take part again, after their state was set to something sound.
@@ -278,12 +278,12 @@ class SolverBase(abc.ABC):
             TypeError: If `worlds` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per world, or an array is on another device.
         """
-        choice = resolve_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
-        unfreeze_worlds(choice, self.world_frozen)
-        if choice.indices is None:
+        selection = resolve_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
+        unfreeze_worlds(selection, self.world_frozen)
+        if selection.indices is None:
             self._reported.pop("frozen", None)  # the host cannot know which, so all are reported again
         elif "frozen" in self._reported:
-            self._reported["frozen"][choice.indices] = False
+            self._reported["frozen"][selection.indices] = False
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
         """Check what was written into the model, and bring up to date what follows from it.

@@ -68,7 +68,7 @@ def apply_model_change(model: Model, flags: ModelFlags) -> None:
     ):
         edited = list_worlds(model.initial_edits.worlds(), model.device)
         place_worlds(model, edited, model)  # type: ignore[arg-type]
-        model.initial_edits.forget()
+        model.initial_edits.mark_clean()
 
 
 def check_structure(model: Model) -> None:

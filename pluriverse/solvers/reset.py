@@ -58,7 +58,7 @@ def reset_world(
 
 def reset_worlds(
     model: Model,
-    choice: WorldSelection,
+    selection: WorldSelection,
     bounds: Sequence[wp.array[int]],
     state: State,
     flags: StateFlags,
@@ -66,10 +66,10 @@ def reset_worlds(
     """Put the chosen parts of the chosen worlds back; `bounds` are those of `world_bounds`."""
     launch_kernel(
         reset_world,
-        dim=choice.worlds.size,
+        dim=selection.worlds.size,
         inputs=[
-            choice.worlds,
-            choice.mask,
+            selection.worlds,
+            selection.mask,
             int(flags),
             *bounds,
             model.joint_q,

@@ -25,12 +25,12 @@ def unfreeze_world(
     world_frozen[world] = 0
 
 
-def unfreeze_worlds(choice: WorldSelection, world_frozen: wp.array[int]) -> None:
+def unfreeze_worlds(selection: WorldSelection, world_frozen: wp.array[int]) -> None:
     """Set `world_frozen` to 0 for the worlds chosen."""
     launch_kernel(
         unfreeze_world,
-        dim=choice.worlds.size,
-        inputs=[choice.worlds, choice.mask],
+        dim=selection.worlds.size,
+        inputs=[selection.worlds, selection.mask],
         outputs=[world_frozen],
         device=world_frozen.device,
     )

@@ -98,10 +98,10 @@ def pull_body(
     k_spring = wp.float64(table.stiffness[index])
     gain = wp.float64(table.damping[index]) + h * k_spring
     for i in range(6):
-        chosen_i = (axes >> i) & 1
+        selected_i = (axes >> i) & 1
         for j in range(6):
             value = wp.float64(0.0)
-            if chosen_i == 1 and ((axes >> j) & 1) == 1:
+            if selected_i == 1 and ((axes >> j) & 1) == 1:
                 for k in range(count):
                     value += rows[index, i, k] * rows[index, j, k]
                 value = value * gain * h
@@ -109,7 +109,7 @@ def pull_body(
                 value += wp.float64(1.0)
             compliance[index, i, j] = value
         pull = wp.float64(0.0)
-        if chosen_i == 1:
+        if selected_i == 1:
             speed = wp.float64(0.0)
             for k in range(count):
                 speed += rows[index, i, k] * rows[index, 6, k]

@@ -16,14 +16,14 @@ from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.render import SeenGeometry
 from pluriverse.render.raycast.scene import RayScene, SceneArrays
-from pluriverse.render.raycast.trace import Unseen, trace_world
+from pluriverse.render.raycast.trace import Excluded, trace_world
 from pluriverse.render.raycast.tree import make_shared_trees, make_world_trees
 from pluriverse.tensors.read import RobotReadings
 from pluriverse.tensors.table import RobotTable
 from pluriverse.types import ShapeFlags
 
 # Depth to which ground is searched [m], also the value without ground: a finite number suits policies.
-GROUND_REACH = wp.constant(100.0)
+GROUND_DISTANCE = wp.constant(100.0)
 # Start of rays above a foot [m]: more than feet sink in, less than the clearance under an obstacle.
 RISE = wp.constant(0.1)
 # Vertical part of a plane's normal from which on it is ground, not a wall.
@@ -67,11 +67,11 @@ def height_over_shapes(
     scene: RayScene, body_root: wp.array[int], world: int, point: wp.vec3, rise: float, least: float
 ) -> float:
     """Return the height of a point over what a ray from `rise` [m] above it meets [m], or `least`."""
-    unseen = Unseen()
-    unseen.body = -1
-    unseen.root = -1
+    excluded = Excluded()
+    excluded.body = -1
+    excluded.root = -1
     start = point + wp.vec3(0.0, 0.0, rise)
-    hit = trace_world(scene, world, start, wp.vec3(0.0, 0.0, -1.0), GROUND_REACH, unseen, body_root)
+    hit = trace_world(scene, world, start, wp.vec3(0.0, 0.0, -1.0), GROUND_DISTANCE, excluded, body_root)
     height = least
     if hit.shape >= 0:
         height = wp.min(height, hit.distance - rise)
@@ -101,11 +101,11 @@ def measure_over_planes(
     shared = planes.start.shape[0] - 2
     for row in range(table.world_row[world], table.world_row[world + 1]):
         point = robots.base_positions[row]
-        height = height_over_planes(scene, planes, world, body_q, point, GROUND_REACH)
+        height = height_over_planes(scene, planes, world, body_q, point, GROUND_DISTANCE)
         base_heights[row] = height_over_planes(scene, planes, shared, body_q, point, height)
         for foot in range(table.foot_start[row + 1] - table.foot_start[row]):
             point = robots.foot_positions[row, foot]
-            height = height_over_planes(scene, planes, world, body_q, point, GROUND_REACH)
+            height = height_over_planes(scene, planes, world, body_q, point, GROUND_DISTANCE)
             foot_heights[row, foot] = height_over_planes(scene, planes, shared, body_q, point, height)
 
 

@@ -319,18 +319,18 @@ class _TensorStage(StepStage):
         simulation = tensors.simulation
         self._model, self._simulation = simulation.model, simulation
         self._threshold = threshold
-        self._table = tensors._layout.upload()
+        self._table = tensors._layout.to_device()
         self._readings: Any = RobotReadings()
         for name in RobotReadings.__annotations__:
             setattr(self._readings, name, getattr(tensors, name))
-        self._commands, self._seen = CommandArrays(), CommandArrays()
+        self._commands, self._previous_commands = CommandArrays(), CommandArrays()
         for name, array in (
             ("position", tensors.joint_position_targets),
             ("velocity", tensors.joint_velocity_targets),
             ("effort", tensors.joint_efforts),
         ):
             setattr(self._commands, name, array)
-            setattr(self._seen, name, wp.zeros_like(array))
+            setattr(self._previous_commands, name, wp.zeros_like(array))
         self._times = ContactTimes()
         self._times.contact, self._times.air = tensors.contact_times, tensors.air_times
         self._times.last_contact, self._times.last_air = (
@@ -390,7 +390,13 @@ class _TensorStage(StepStage):
     def command(self, worlds: wp.array[int], mask: wp.array[bool]) -> None:
         """Let commands reach the control, and the control the commands."""
         launch_commands(
-            self._model, worlds, mask, self._table, self._commands, self._seen, self._simulation.control
+            self._model,
+            worlds,
+            mask,
+            self._table,
+            self._commands,
+            self._previous_commands,
+            self._simulation.control,
         )
 
     def _add_efforts(self, worlds: wp.array[int], state: State) -> None:

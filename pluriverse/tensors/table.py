@@ -176,7 +176,7 @@ class RobotLayout:
         dofs = self.dofs.values
         return np.where(self._dof_axis[dofs] == int(SCALAR), self._dof_coord[dofs], -1)
 
-    def upload(self) -> Any:
+    def to_device(self) -> Any:
         """Return the table on the device of the model."""
         model = self.model
         table = RobotTable()

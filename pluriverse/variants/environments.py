@@ -13,7 +13,7 @@ VARIANT_STREAM = wp.constant(wp.uint32(0x76617269))
 
 
 @wp.func
-def is_chosen(environment: int, count: int, mask: wp.array[bool]) -> bool:
+def is_selected(environment: int, count: int, mask: wp.array[bool]) -> bool:
     """Return whether an entry of a list of environments names a selected one."""
     if environment < 0 or environment >= count:
         return False
@@ -30,7 +30,7 @@ def begin_episode(
 ):
     """Count one environment further."""
     environment = environments[wp.tid()]
-    if is_chosen(environment, episode.shape[0], mask):
+    if is_selected(environment, episode.shape[0], mask):
         count = episode[environment]
         episode[environment] = count + 1
 
@@ -48,7 +48,7 @@ def draw_variant(
 ):
     """Draw the variant of an entity in one environment."""
     environment = environments[wp.tid()]
-    if not is_chosen(environment, episode.shape[0], mask):
+    if not is_selected(environment, episode.shape[0], mask):
         return
     block = philox(
         wp.uint32(first + environment),
@@ -75,7 +75,7 @@ def take_variant(
 ):
     """Give one environment its requested variant."""
     environment = environments[wp.tid()]
-    if not is_chosen(environment, variant.shape[0], mask):
+    if not is_selected(environment, variant.shape[0], mask):
         return
     selected = requested[environment]
     # An index on the device that names no variant changes nothing.
@@ -96,7 +96,7 @@ def set_layout(
 ):
     """Set the layout of one entity as a digit in the tuple of one environment."""
     environment = environments[wp.tid()]
-    if is_chosen(environment, environment_tuple.shape[0], mask):
+    if is_selected(environment, environment_tuple.shape[0], mask):
         before = environment_tuple[environment]
         digit = (before // below) % layout_count
         environment_tuple[environment] = before + variant_step[variant[environment]] - digit * below
@@ -112,7 +112,7 @@ def move_environment(
 ):
     """Send one environment to its own world of its tuple."""
     environment = environments[wp.tid()]
-    if is_chosen(environment, environment_world.shape[0], mask):
+    if is_selected(environment, environment_world.shape[0], mask):
         environment_world[environment] = tuple_first[environment_tuple[environment]] + environment
 
 
@@ -127,7 +127,7 @@ def list_world(
     slot = wp.tid()
     environment = environments[slot]
     world = int(-1)
-    if is_chosen(environment, environment_world.shape[0], mask):
+    if is_selected(environment, environment_world.shape[0], mask):
         world = environment_world[environment]
     worlds[slot] = world
 
@@ -152,7 +152,7 @@ def copy_targets(
     world = worlds[wp.tid()]
     if world < 0:
         return
-    if not is_chosen(world, world_dof.shape[0] - 1, mask):
+    if not is_selected(world, world_dof.shape[0] - 1, mask):
         return
     for dof in range(world_dof[world], world_dof[world + 1]):
         joint_f_out[dof] = joint_f[dof]

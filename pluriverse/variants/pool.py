@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.variants.environments import is_chosen
+from pluriverse.variants.environments import is_selected
 
 # Probability that a kind has no free world, per kind and draw.
 MISS_PROBABILITY = 1e-12
@@ -43,7 +43,7 @@ class WorldPool:
     first: wp.array[int]  # [kind + 1] first world
     free_count: wp.array[int]  # [kind]
     free_world: wp.array[int]  # [world] those of a kind that are free come first, from its first world on
-    substitution_count: wp.array[int]  # [environment] how often it got another kind than it had drawn
+    fallback_count: wp.array[int]  # [environment] how often it got another kind than it had drawn
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.pool")
@@ -59,7 +59,7 @@ def release_worlds(
     free = pool.free_count[kind]
     for slot in range(environments.shape[0]):
         environment = environments[slot]
-        if is_chosen(environment, environment_world.shape[0], mask):
+        if is_selected(environment, environment_world.shape[0], mask):
             if environment_tuple[environment] == kind and environment_world[environment] >= 0:
                 pool.free_world[pool.first[kind] + free] = environment_world[environment]
                 environment_world[environment] = -1
@@ -80,7 +80,7 @@ def acquire_worlds(
     free = pool.free_count[kind]
     for slot in range(environments.shape[0]):
         environment = environments[slot]
-        if is_chosen(environment, environment_world.shape[0], mask):
+        if is_selected(environment, environment_world.shape[0], mask):
             if environment_tuple[environment] == kind and environment_world[environment] < 0 and free > 0:
                 free -= 1
                 environment_world[environment] = pool.free_world[pool.first[kind] + free]
@@ -88,7 +88,7 @@ def acquire_worlds(
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.pool")
-def substitute_worlds(
+def use_fallback_worlds(
     environments: wp.array[int],  # [slot] the environments of this launch
     mask: wp.array[bool],  # [environment] which of them; empty: all
     environment_tuple: wp.array[int],  # [environment]
@@ -99,7 +99,7 @@ def substitute_worlds(
     count = pool.free_count.shape[0]
     for slot in range(environments.shape[0]):
         environment = environments[slot]
-        if is_chosen(environment, environment_world.shape[0], mask):
+        if is_selected(environment, environment_world.shape[0], mask):
             if environment_world[environment] < 0:
                 kind = environment_tuple[environment]
                 while pool.free_count[kind] == 0:  # there are at least as many worlds as environments
@@ -108,8 +108,8 @@ def substitute_worlds(
                 pool.free_count[kind] = free
                 environment_world[environment] = pool.free_world[pool.first[kind] + free]
                 environment_tuple[environment] = kind
-                times = pool.substitution_count[environment]
-                pool.substitution_count[environment] = times + 1
+                times = pool.fallback_count[environment]
+                pool.fallback_count[environment] = times + 1
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.variants.pool")
@@ -124,7 +124,7 @@ def fit_variant(
 ):
     """Set the variant of an entity in one environment to one of its world's layout."""
     environment = environments[wp.tid()]
-    if not is_chosen(environment, variant.shape[0], mask):
+    if not is_selected(environment, variant.shape[0], mask):
         return
     kind = environment_tuple[environment]
     if variant_layout[variant[environment]] != tuple_layout[kind]:
@@ -155,7 +155,7 @@ def make_pool(
         "first": first,
         "free_count": np.diff(first) - taken,
         "free_world": free_world,
-        "substitution_count": np.zeros(len(environment_world)),
+        "fallback_count": np.zeros(len(environment_world)),
     }.items():
         array: Any = wp.array(np.asarray(values, dtype=np.int32), dtype=wp.int32, device=device)
         setattr(pool, name, array)

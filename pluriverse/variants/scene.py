@@ -296,13 +296,13 @@ def _apply_assignment(scene: VariantScene) -> None:
         return
     device = scene.model.device
 
-    def upload(values: np.ndarray) -> Any:
+    def to_device(values: np.ndarray) -> Any:
         return wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
 
     scene.tables.apply(
-        upload(np.arange(scene.environment_count)),
+        to_device(np.arange(scene.environment_count)),
         wp.zeros(0, dtype=wp.bool, device=device),
-        upload(scene.environment_world),
-        upload(scene.environment_tuple),
-        {name: upload(entity.assignment) for name, entity in scene.entities.items()},
+        to_device(scene.environment_world),
+        to_device(scene.environment_tuple),
+        {name: to_device(entity.assignment) for name, entity in scene.entities.items()},
     )

@@ -59,8 +59,8 @@ class VariantSimulation(Simulation):
             self.solver.track_model(dict.fromkeys(scene.tables.names), meshes=list(scene.mesh_rows()))
         self._scene = scene
         self._switching = Switching(scene)
-        self._restorers: list[Callable[[WorldSelection], None]] = []
-        self._reported_substitutes = 0
+        self._reset_hooks: list[Callable[[WorldSelection], None]] = []
+        self._reported_fallbacks = 0
         self._environments = Environments(scene.model, scene.environment_count)
 
     @property
@@ -109,16 +109,16 @@ class VariantSimulation(Simulation):
         return self._scene.per_world_default_fields
 
     @property
-    def substitution_count(self) -> wp.array[int] | None:
+    def fallback_count(self) -> wp.array[int] | None:
         """Number of times that each environment got a variant of another layout than it had drawn.
 
         This happens if environments share worlds (`SceneCfg.prepared_worlds`) and none was free; None if they
         do not share. On the device, shape [environment].
         """
         pool = self._switching.pool
-        return None if pool is None else pool.substitution_count
+        return None if pool is None else pool.fallback_count
 
-    def add_restorer(self, restore: Callable[[WorldSelection], None]) -> None:
+    def add_reset_hook(self, restore: Callable[[WorldSelection], None]) -> None:
         """Register a function that restores properties of environments when they get another one's world.
 
         A `Randomizer` of this simulation registers itself. Without shared worlds it is never called.
@@ -126,21 +126,21 @@ class VariantSimulation(Simulation):
         Args:
             restore: Called with the environments, by `reassign`; only launches kernels.
         """
-        self._restorers.append(restore)
+        self._reset_hooks.append(restore)
 
     def report(self) -> SimulationReport:
         """Return the figures so far, as `Simulation.report`.
 
         Warns of environments that found no free world too, or raises in strict mode (`SimulationError`).
         """
-        if self.substitution_count is not None:
-            self._report_substitutes(self.substitution_count.numpy())
+        if self.fallback_count is not None:
+            self._report_fallbacks(self.fallback_count.numpy())
         return super().report()
 
-    def _report_substitutes(self, counts: np.ndarray) -> None:
+    def _report_fallbacks(self, counts: np.ndarray) -> None:
         """Report once how often environments got another variant than drawn."""
-        new = int(counts.sum()) - self._reported_substitutes
-        self._reported_substitutes += max(new, 0)
+        new = int(counts.sum()) - self._reported_fallbacks
+        self._reported_fallbacks += max(new, 0)
         if new <= 0:
             return
         environments = np.flatnonzero(counts).tolist()
@@ -158,7 +158,7 @@ class VariantSimulation(Simulation):
         """Yield the defaults of all variants that share layouts; see `VariantScene.variant_rows`."""
         return self._scene.variant_rows(name)
 
-    def choose_environments(self, environments: Any, *, what: str) -> WorldSelection:
+    def resolve_environments(self, environments: Any, *, what: str) -> WorldSelection:
         """Return the environments selected by indices or truth values, like `resolve_worlds` for worlds."""
         return resolve_worlds(self._environments, environments, what=what)
 
@@ -174,7 +174,7 @@ class VariantSimulation(Simulation):
             TypeError: If `environments` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per environment, or an array is on another device.
         """
-        return self._switching.worlds_of(self.choose_environments(environments, what=what))
+        return self._switching.worlds_of(self.resolve_environments(environments, what=what))
 
     def reassign(self, environments: Any = None, *, variants: Mapping[str, Any] | None = None) -> None:
         """Give environments new variants, and reset them to the initial state of these.
@@ -202,15 +202,15 @@ class VariantSimulation(Simulation):
                 "VariantSimulation.reassign: the scene was made with fixed variants. Make it with "
                 "SceneCfg(reassignable=True)."
             )
-        choice = self.choose_environments(environments, what="VariantSimulation.reassign")
-        self._switching.switch(choice, variants)
+        selection = self.resolve_environments(environments, what="VariantSimulation.reassign")
+        self._switching.switch(selection, variants)
         if self._switching.pool is not None:
-            for restore in self._restorers:  # a world forgets what was drawn for its previous environment
-                restore(choice)
+            for restore in self._reset_hooks:  # undo the random changes of the previous environment
+                restore(selection)
         if not self._scene.tables.is_empty:
-            self.solver.sync_worlds(self._switching.worlds_of(choice))
-        self._switching.set_targets(choice, self.control)
-        self._put_back(choice)
+            self.solver.sync_worlds(self._switching.worlds_of(selection))
+        self._switching.set_targets(selection, self.control)
+        self._return_worlds(selection)
 
     def reset(self, worlds: Any = None, *, state: Any = None) -> None:
         """Reset environments (default: all) to a state; see `Simulation.reset`.
@@ -222,8 +222,8 @@ class VariantSimulation(Simulation):
         if worlds is None:
             super().reset(None, state=state)
             return
-        choice = self.choose_environments(worlds, what="VariantSimulation.reset")
-        super().reset(self._switching.worlds_of(choice), state=state)
+        selection = self.resolve_environments(worlds, what="VariantSimulation.reset")
+        super().reset(self._switching.worlds_of(selection), state=state)
 
     def save(self, path: str | Path | None = None) -> SimulationSnapshot:
         """Return a copy of everything that changes, as `Simulation.save` does, with the variants held.
@@ -264,12 +264,12 @@ class VariantSimulation(Simulation):
         for name, array in mine.items():
             wp.copy(array, own[name])
         # First set the defaults from the assignment of variants, then restore the arrays of the model.
-        self._switching.apply_tables(self.choose_environments(None, what="VariantSimulation.restore"))
+        self._switching.apply_tables(self.resolve_environments(None, what="VariantSimulation.restore"))
         super().restore(dataclasses.replace(snapshot, solver_arrays=rest))
 
-    def _put_back(self, choice: WorldSelection) -> None:
+    def _return_worlds(self, selection: WorldSelection) -> None:
         """Reset environments to the initial state of the model, after updating its body poses."""
-        worlds = self._switching.list_worlds(choice)
+        worlds = self._switching.list_worlds(selection)
         place_worlds(self.model, worlds.worlds, self.model)  # type: ignore[arg-type]
         super().reset(worlds)
 

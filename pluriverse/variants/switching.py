@@ -26,11 +26,11 @@ from pluriverse.variants.pool import (
     fit_variant,
     make_pool,
     release_worlds,
-    substitute_worlds,
+    use_fallback_worlds,
 )
 
 # Arrays of the pool that change.
-_POOL_ARRAYS = ("free_count", "free_world", "substitution_count")
+_POOL_ARRAYS = ("free_count", "free_world", "fallback_count")
 
 
 class Switching:
@@ -46,14 +46,14 @@ class Switching:
         count = scene.environment_count
         self.has_spare_worlds = scene.tuple_first is not None and len(scene.tuples) > 1
         """Whether environments go to other worlds."""
-        self.environment_world: wp.array[int] = self._upload(scene.environment_world)
+        self.environment_world: wp.array[int] = self._to_device(scene.environment_world)
         """World of each environment, shape [environment]."""
-        self.environment_tuple: wp.array[int] = self._upload(scene.environment_tuple)
+        self.environment_tuple: wp.array[int] = self._to_device(scene.environment_tuple)
         """Tuple of layouts of each environment, shape [environment]."""
-        self.episode: wp.array[int] = self._upload(np.zeros(count))
+        self.episode: wp.array[int] = self._to_device(np.zeros(count))
         """Number of switches of each environment, shape [environment]."""
         self.variant: dict[str, wp.array[int]] = {
-            name: self._upload(entity.assignment) for name, entity in scene.entities.items()
+            name: self._to_device(entity.assignment) for name, entity in scene.entities.items()
         }
         """Variant of each environment by entity, shape [environment]."""
         self._steps: dict[str, wp.array[int]] = {}
@@ -63,9 +63,9 @@ class Switching:
         self._allowed_on_device: dict[str, wp.array[int]] = {}
         for entity_index, (name, entity) in enumerate(scene.entities.items()):
             steps, allowed, self._digits[name] = self._tuple_steps(entity_index)
-            self._steps[name] = self._upload(steps)
+            self._steps[name] = self._to_device(steps)
             self._allowed[name] = allowed
-            self._allowed_on_device[name] = self._upload(allowed)
+            self._allowed_on_device[name] = self._to_device(allowed)
             cumulative = np.cumsum(entity.shares)
             # Variants without share come after 1 or repeat the number before: they are never drawn.
             last = int(np.flatnonzero(entity.shares > 0.0)[-1])
@@ -77,56 +77,56 @@ class Switching:
         """Worlds without an environment, if environments share worlds."""
         self._tuple_first: Any = None
         if scene.tuple_first is not None:
-            self._tuple_first = self._upload(scene.tuple_first)
+            self._tuple_first = self._to_device(scene.tuple_first)
             if self.has_spare_worlds and scene.config.prepared_worlds is PreparedWorlds.SHARED:
                 self.pool = make_pool(
                     scene.tuple_first, scene.environment_world, scene.environment_tuple, self._device
                 )
         self._fits = {name: self._fit(entity_index) for entity_index, name in enumerate(scene.entities)}
-        self._worlds = self._upload(np.full(count, -1))
+        self._worlds = self._to_device(np.full(count, -1))
         self._other_worlds: dict[int, wp.array[int]] = {}
         self._everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=self._device)
         dof_count = np.array([template.dof_count for template in scene.model.templates])
         bounds = np.concatenate([[0], np.cumsum(dof_count[scene.model.world_template])])
-        self._world_dof = self._upload(bounds + int(scene.model.topology.world_dof.numpy()[0]))
+        self._world_dof = self._to_device(bounds + int(scene.model.topology.world_dof.numpy()[0]))
 
-    def switch(self, choice: WorldSelection, variants: Mapping[str, Any] | None) -> None:
+    def switch(self, selection: WorldSelection, variants: Mapping[str, Any] | None) -> None:
         """Give environments new variants, drawn or requested, with their worlds and values."""
-        scene, selection = self._scene, [choice.worlds, choice.mask]
-        requested = None if variants is None else self._requested(variants, choice)
-        self._launch(begin_episode, choice, [*selection], [self.episode])
+        scene, lists = self._scene, [selection.worlds, selection.mask]
+        requested = None if variants is None else self._requested(variants, selection)
+        self._launch(begin_episode, selection, [*lists], [self.episode])
         for entity_index, (name, entity) in enumerate(scene.entities.items()):
             if requested is None:
                 if entity.has_variants:
                     stream = [scene.config.seed, entity_index, scene.first_environment]
-                    inputs = [*selection, self.episode, self._shares[name], *stream]
-                    self._launch(draw_variant, choice, inputs, [self.variant[name]])
+                    inputs = [*lists, self.episode, self._shares[name], *stream]
+                    self._launch(draw_variant, selection, inputs, [self.variant[name]])
             elif name in requested:
-                inputs = [*selection, requested[name], self._allowed_on_device[name]]
-                self._launch(take_variant, choice, inputs, [self.variant[name]])
+                inputs = [*lists, requested[name], self._allowed_on_device[name]]
+                self._launch(take_variant, selection, inputs, [self.variant[name]])
         if self.has_spare_worlds:
             if self.pool is not None:
-                self._exchange(release_worlds, choice)
+                self._exchange(release_worlds, selection)
             for name in scene.entities:
-                inputs = [*selection, self.variant[name], self._steps[name], *self._digits[name]]
-                self._launch(set_layout, choice, inputs, [self.environment_tuple])
+                inputs = [*lists, self.variant[name], self._steps[name], *self._digits[name]]
+                self._launch(set_layout, selection, inputs, [self.environment_tuple])
             if self.pool is None:
-                inputs = [*selection, self.environment_tuple, self._tuple_first]
-                self._launch(move_environment, choice, inputs, [self.environment_world])
+                inputs = [*lists, self.environment_tuple, self._tuple_first]
+                self._launch(move_environment, selection, inputs, [self.environment_world])
             else:
-                self._take_from_pool(choice)
-        self.apply_tables(choice)
+                self._take_from_pool(selection)
+        self.apply_tables(selection)
 
-    def _take_from_pool(self, choice: WorldSelection) -> None:
+    def _take_from_pool(self, selection: WorldSelection) -> None:
         """Give environments worlds of the kinds that they drew, or of others if none are left."""
-        self._exchange(acquire_worlds, choice)
-        self._exchange(substitute_worlds, choice, dim=1)
+        self._exchange(acquire_worlds, selection)
+        self._exchange(use_fallback_worlds, selection, dim=1)
         for name in self._scene.entities:
-            inputs = [choice.worlds, choice.mask, self.environment_tuple, *self._fits[name]]
-            self._launch(fit_variant, choice, inputs, [self.variant[name]])
+            inputs = [selection.worlds, selection.mask, self.environment_tuple, *self._fits[name]]
+            self._launch(fit_variant, selection, inputs, [self.variant[name]])
 
-    def _exchange(self, kernel: Any, choice: WorldSelection, *, dim: int | None = None) -> None:
-        inputs = [choice.worlds, choice.mask, self.environment_tuple, self.environment_world, self.pool]
+    def _exchange(self, kernel: Any, selection: WorldSelection, *, dim: int | None = None) -> None:
+        inputs = [selection.worlds, selection.mask, self.environment_tuple, self.environment_world, self.pool]
         launch_kernel(kernel, dim=dim or len(self._scene.tuples), inputs=inputs, device=self._device)
 
     def _fit(self, entity_index: int) -> list[Any]:
@@ -138,12 +138,12 @@ class Switching:
         # A tuple has a layout that some variant with a share has, but for fixed scenes, which change nothing.
         by_layout = {int(entity.layout_of[variant]): int(variant) for variant in drawn[::-1]}
         variants = [by_layout.get(layout, 0) for layout in layouts]
-        return [self._upload(np.asarray(values)) for values in (entity.layout_of, layouts, variants)]
+        return [self._to_device(np.asarray(values)) for values in (entity.layout_of, layouts, variants)]
 
-    def apply_tables(self, choice: WorldSelection) -> None:
+    def apply_tables(self, selection: WorldSelection) -> None:
         """Copy the values of the variants of environments into their worlds."""
         self._scene.tables.apply(
-            choice.worlds, choice.mask, self.environment_world, self.environment_tuple, self.variant
+            selection.worlds, selection.mask, self.environment_world, self.environment_tuple, self.variant
         )
 
     def arrays(self) -> dict[str, wp.array[int]]:
@@ -156,25 +156,27 @@ class Switching:
             **{f"pool/{name}": getattr(self.pool, name) for name in _POOL_ARRAYS if self.pool is not None},
         }
 
-    def worlds_of(self, choice: WorldSelection) -> WorldSelection:
+    def worlds_of(self, selection: WorldSelection) -> WorldSelection:
         """Return the worlds of environments. The list is overwritten by the next call."""
-        return self.list_worlds(choice) if self.has_spare_worlds else choice
+        return self.list_worlds(selection) if self.has_spare_worlds else selection
 
-    def list_worlds(self, choice: WorldSelection) -> WorldSelection:
+    def list_worlds(self, selection: WorldSelection) -> WorldSelection:
         """Return the worlds of environments as a list without a mask, -1 for those that are not selected."""
-        size = choice.worlds.size
+        size = selection.worlds.size
         worlds = self._worlds
         if size > worlds.size:  # a list on the device with repetitions
             if size not in self._other_worlds:
-                self._other_worlds[size] = self._upload(np.full(size, -1))
+                self._other_worlds[size] = self._to_device(np.full(size, -1))
             worlds = self._other_worlds[size]
         worlds = worlds[:size]
-        self._launch(list_world, choice, [choice.worlds, choice.mask, self.environment_world], [worlds])
+        self._launch(
+            list_world, selection, [selection.worlds, selection.mask, self.environment_world], [worlds]
+        )
         return WorldSelection(worlds, self._everywhere, None)
 
-    def set_targets(self, choice: WorldSelection, control: Control) -> None:
+    def set_targets(self, selection: WorldSelection, control: Control) -> None:
         """Write the forces and targets of the model into those of the worlds of environments."""
-        worlds, model = self.worlds_of(choice), self._scene.model
+        worlds, model = self.worlds_of(selection), self._scene.model
         names = ("joint_f", "joint_act", "joint_target_pos", "joint_target_vel")
         self._launch(
             copy_targets,
@@ -183,7 +185,7 @@ class Switching:
             [getattr(control, name) for name in names],
         )
 
-    def _requested(self, variants: Mapping[str, Any], choice: WorldSelection) -> dict[str, Any]:
+    def _requested(self, variants: Mapping[str, Any], selection: WorldSelection) -> dict[str, Any]:
         """Return the requested variants as arrays on the device."""
         result = {}
         count = self._scene.environment_count
@@ -204,8 +206,8 @@ class Switching:
                         "be whole numbers."
                     )
                 if indices.shape == (count,):
-                    self._check_indices(entity, indices, choice)
-                array = self._upload(indices)
+                    self._check_indices(entity, indices, selection)
+                array = self._to_device(indices)
             if array.shape != (count,) or array.dtype is not wp.int32 or array.device != self._device:
                 raise ValueError(
                     f"VariantSimulation.reassign: the variants of '{name}' are {array.dtype.__name__} of "
@@ -215,9 +217,9 @@ class Switching:
             result[name] = array
         return result
 
-    def _check_indices(self, entity: Any, indices: np.ndarray, choice: WorldSelection) -> None:
+    def _check_indices(self, entity: Any, indices: np.ndarray, selection: WorldSelection) -> None:
         """Check variants on the host."""
-        rows = np.arange(len(indices)) if choice.indices is None else choice.indices
+        rows = np.arange(len(indices)) if selection.indices is None else selection.indices
         allowed = self._allowed[entity.name]
         for environment in rows.tolist():
             variant = int(indices[environment])
@@ -251,8 +253,8 @@ class Switching:
         allowed = np.array([int(layout) in rank for layout in entity.layout_of])
         return steps, allowed, (below, max(len(present), 1))
 
-    def _upload(self, values: np.ndarray) -> Any:
+    def _to_device(self, values: np.ndarray) -> Any:
         return wp.array(np.asarray(values).astype(np.int32), dtype=wp.int32, device=self._device)
 
-    def _launch(self, kernel: Any, choice: WorldSelection, inputs: list[Any], outputs: list[Any]) -> None:
-        launch_kernel(kernel, dim=choice.worlds.size, inputs=inputs, outputs=outputs, device=self._device)
+    def _launch(self, kernel: Any, selection: WorldSelection, inputs: list[Any], outputs: list[Any]) -> None:
+        launch_kernel(kernel, dim=selection.worlds.size, inputs=inputs, outputs=outputs, device=self._device)

@@ -29,7 +29,7 @@ SEND_INTERVAL = 10
 # time: it waits for the interpreter, which runs one thread at a time, and its threads wait for each other.
 FRAME_SHARE = 0.0125
 FRAME_RATE_MIN = 2.0
-UNSEEN_RATE = 4.0
+HIDDEN_RATE = 4.0
 # Distance of the camera to the right of what it shows, relative to its extent.
 PANEL_SHIFT = 0.3
 # Ports that are tried where none is asked for.
@@ -184,7 +184,7 @@ class ViewerBase:
     def _frame_interval(self) -> float:
         """Return the wait before the next frame [s] that keeps the load on the simulation small."""
         if not self.server.get_clients():
-            return 1.0 / UNSEEN_RATE
+            return 1.0 / HIDDEN_RATE
         slow = (self.draw_time + self.send_time) / self._frame_share()
         return min(max(1.0 / FRAME_RATE, slow), 1.0 / FRAME_RATE_MIN)
 

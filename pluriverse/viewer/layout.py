@@ -15,12 +15,12 @@ SPACING_FACTOR = 1.15
 SPACING_MIN = 0.4
 
 
-def shown_environments(environments: np.ndarray, chosen: Any, what: str) -> np.ndarray:
+def shown_environments(environments: np.ndarray, requested: Any, what: str) -> np.ndarray:
     """Return the environments (worlds, where there are no variants) to show.
 
     Args:
         environments: All environments.
-        chosen: A list of environments, a single one, or None for a default choice, spread over all if there
+        requested: A list of environments, a single one, or None for a default, spread over all if there
             are many.
         what: The caller, for messages.
 
@@ -28,12 +28,12 @@ def shown_environments(environments: np.ndarray, chosen: Any, what: str) -> np.n
         IndexError: If there is no such world.
         ValueError: If none is named.
     """
-    if chosen is None:
+    if requested is None:
         count = min(SHOWN_WORLD_COUNT, len(environments))
         return environments[np.unique(np.linspace(0, len(environments) - 1, count).round().astype(np.int64))]
-    selected = np.atleast_1d(np.asarray(chosen))
+    selected = np.atleast_1d(np.asarray(requested))
     if selected.size == 0 or not np.issubdtype(selected.dtype, np.integer):
-        raise ValueError(f"{what}: worlds are {chosen!r}, but must be indices of worlds, at least one.")
+        raise ValueError(f"{what}: worlds are {requested!r}, but must be indices of worlds, at least one.")
     bad = selected[~np.isin(selected, environments)]
     if bad.size:
         raise IndexError(

@@ -75,7 +75,7 @@ class LivePanel(Panel):
         def _(_: Any) -> None:
             self._begin_pull(self._pull.value)
 
-    def _world_chosen(self) -> None:
+    def _world_selected(self) -> None:
         self._make_sliders()
         self._begin_pull("nothing")
         self._pull.options = ("nothing", *self._body_names())

@@ -44,7 +44,7 @@ class Panel:
     def _add_world_controls(self) -> None:
         """Add the actions on the selected world."""
 
-    def _world_chosen(self) -> None:
+    def _world_selected(self) -> None:
         """React to the selection of another world."""
 
     def _status_text(self, moment: Moment) -> str:
@@ -87,7 +87,7 @@ class Panel:
                 viewer.show(selected)
             except (ValueError, IndexError):
                 return
-            self.choose_world(selected[0])
+            self.select_world(selected[0])
 
     def _add_world(self) -> None:
         viewer = self._viewer
@@ -100,7 +100,7 @@ class Panel:
 
         @self._world.on_update
         def _(_: Any) -> None:
-            self.choose_world(int(self._world.value))
+            self.select_world(int(self._world.value))
 
     def _add_plot(self) -> None:
         history = self._viewer.history
@@ -138,7 +138,7 @@ class Panel:
         if self._frame % PLOT_INTERVAL == 1 and self._viewer.history.is_new:
             self._plot.data = self._viewer.history.columns()
 
-    def choose_world(self, environment: int) -> None:
+    def select_world(self, environment: int) -> None:
         """Select one of the shown worlds."""
         viewer = self._viewer
         options = tuple(str(world) for world in viewer.stage.environments.tolist())
@@ -148,7 +148,7 @@ class Panel:
             self._world.value = str(environment)
         viewer.history.world = self._model_world()
         self._clear_plot()
-        self._world_chosen()
+        self._world_selected()
 
     def _clear_plot(self) -> None:
         history = self._viewer.history

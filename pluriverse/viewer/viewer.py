@@ -70,7 +70,7 @@ class BrowserViewer(ViewerBase):
         """The body that is being pulled, if any."""
         self._requests: queue.Queue[Callable[[], None]] = queue.Queue()
         self._attended = 0.0
-        self._steps_wanted = 0
+        self._requested_steps = 0
         self._step_rate = 0.0
         self._idle = 0.0
         self._begin(self._make_panel(), verbose=verbose)
@@ -92,7 +92,7 @@ class BrowserViewer(ViewerBase):
     def step_once(self) -> None:
         """Pause, and request one more step."""
         self.is_playing = False
-        self._steps_wanted += 1
+        self._requested_steps += 1
 
     def reset(self) -> None:
         """Request a reset of all worlds to their initial states."""
@@ -134,8 +134,8 @@ class BrowserViewer(ViewerBase):
                 last, slept = now, 0.0
                 count = int(owed / period)
                 owed -= count * period
-                if self._steps_wanted:
-                    count, self._steps_wanted = self._steps_wanted, 0
+                if self._requested_steps:
+                    count, self._requested_steps = self._requested_steps, 0
                 if not count:
                     time.sleep(min(period, 1.0 / FRAME_RATE))
                     slept = time.monotonic() - now
@@ -152,12 +152,12 @@ class BrowserViewer(ViewerBase):
         Call it once per iteration. It returns at once while the viewer plays, or has been closed.
         """
         self._attend()
-        while not self.is_playing and self.is_running and not self._steps_wanted:
+        while not self.is_playing and self.is_running and not self._requested_steps:
             self._idle = 1.0
             time.sleep(1.0 / FRAME_RATE)
             self._attend()
         self._idle = 0.0
-        self._steps_wanted = max(0, self._steps_wanted - 1)
+        self._requested_steps = max(0, self._requested_steps - 1)
         self._pull()
 
     def close(self) -> None:

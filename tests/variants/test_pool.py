@@ -87,7 +87,7 @@ def test_shared_worlds_give_the_bits_of_own_worlds(solver):
                 environment_state(own, environment), environment_state(shared, environment)
             )
         assert_pool_is_sound(shared)
-    assert not shared.substitution_count.numpy().any()
+    assert not shared.fallback_count.numpy().any()
     assert shared.report().frozen_worlds == ()
 
 
@@ -102,7 +102,7 @@ def test_as_many_worlds_are_prepared_as_draws_need():
     for _ in range(50):
         simulation.reassign()
     assert_pool_is_sound(simulation)
-    assert not simulation.substitution_count.numpy().any()
+    assert not simulation.fallback_count.numpy().any()
     assert shared_counts(np.array([1e-15, 1.0]), 10, np.array([0, 3])).tolist() == [1, 10]
     assert MISS_PROBABILITY < 1e-9
 
@@ -115,7 +115,7 @@ def test_where_no_world_is_free_the_environment_gets_another_kind():
     held = simulation.world_to_variant["object"].numpy()
     assert (held == 3).sum() == prepared < 300
     assert (held[:prepared] == 3).all()  # the first to come
-    np.testing.assert_array_equal(simulation.substitution_count.numpy(), held != 3)
+    np.testing.assert_array_equal(simulation.fallback_count.numpy(), held != 3)
     assert_pool_is_sound(simulation)
     simulation.step(2)
     with pytest.warns(UserWarning, match=rf"{300 - prepared} time\(s\) an environment got another variant"):
@@ -146,7 +146,7 @@ def test_several_entities_make_kinds_together():
     for _ in range(20):
         simulation.reassign(np.arange(0, 200, 3))
         assert_pool_is_sound(simulation)
-    assert not simulation.substitution_count.numpy().any()
+    assert not simulation.fallback_count.numpy().any()
     simulation.reassign([7], variants={"tool": [1] * 200})
     assert_pool_is_sound(simulation)
 

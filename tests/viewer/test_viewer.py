@@ -38,7 +38,7 @@ def test_every_seen_shape_is_drawn_once_where_it_is(viewer, simulation):
                 np.testing.assert_allclose(handle.batched_positions, expected, atol=1e-6)
             drawn += len(each.shapes)
     world = model.shape_world.numpy()
-    own = stage.view.visual.shape_seen & (world >= 0)
+    own = stage.view.visual.shape_visible & (world >= 0)
     assert drawn == own.sum()  # the shared ground is drawn as a grid
     assert stage.view.batch_count < drawn / 2
 

@@ -86,7 +86,7 @@ class Sb3VecEnv(VecEnv):
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return an attribute, once for each environment asked for."""
         owner = self if attr_name in ("render_mode",) else self._owner(attr_name)
-        return [getattr(owner, attr_name)] * len(self._chosen(indices))
+        return [getattr(owner, attr_name)] * len(self._selected(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Set an attribute of the task, which all environments share.
@@ -94,7 +94,7 @@ class Sb3VecEnv(VecEnv):
         Raises:
             ValueError: If it is asked for some environments only.
         """
-        if len(self._chosen(indices)) != self.num_envs:
+        if len(self._selected(indices)) != self.num_envs:
             raise ValueError(
                 f"Sb3VecEnv.set_attr: '{attr_name}' is of the task that all environments share; leave out "
                 "indices."
@@ -104,11 +104,11 @@ class Sb3VecEnv(VecEnv):
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **options: Any) -> list[Any]:
         """Call a method of the task or the environment, and return its result for each asked for."""
         result = getattr(self._owner(method_name), method_name)(*args, **options)
-        return [result] * len(self._chosen(indices))
+        return [result] * len(self._selected(indices))
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         """Return false: nothing is wrapped. Returns and lengths of episodes are in the infos nevertheless."""
-        return [False] * len(self._chosen(indices))
+        return [False] * len(self._selected(indices))
 
     def get_images(self) -> Sequence[np.ndarray | None]:
         """Return a picture of each environment."""
@@ -117,7 +117,7 @@ class Sb3VecEnv(VecEnv):
     def _owner(self, name: str) -> Any:
         return self.env.task if hasattr(self.env.task, name) else self.env
 
-    def _chosen(self, indices: Any) -> list[int]:
+    def _selected(self, indices: Any) -> list[int]:
         return list(self._get_indices(indices))
 
 

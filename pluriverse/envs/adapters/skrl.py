@@ -65,9 +65,9 @@ class SkrlEnv(Wrapper):
     def reset(self) -> tuple[Any, dict[str, Any]]:
         """Begin all episodes anew the first time; later ones go on, since they begin by themselves."""
         if self._first is None:
-            return self._seen(self._env._observe()), {}
+            return self._observation(self._env._observe()), {}
         first, self._first = self._first, None
-        return self._seen(first), {}
+        return self._observation(first), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Make one step in all environments."""
@@ -75,7 +75,7 @@ class SkrlEnv(Wrapper):
         # Trainers log what stands under this name, if nobody tells them another.
         info = {"episode": {f"reward / {name}": term.mean() for name, term in result.reward_terms.items()}}
         return (
-            self._seen(result.observations),
+            self._observation(result.observations),
             result.rewards.unsqueeze(1),
             result.terminated.unsqueeze(1),
             result.truncated.unsqueeze(1),
@@ -96,7 +96,7 @@ class SkrlEnv(Wrapper):
         """End the threads of the simulation."""
         self._env.close()
 
-    def _seen(self, observations: Any) -> Any:
+    def _observation(self, observations: Any) -> Any:
         if isinstance(observations, dict):
             self._critic = observations.get("critic")
             return observations["policy"]

@@ -9,7 +9,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.render.raycast.scene import RayScene, SceneArrays
-from pluriverse.render.raycast.trace import Unseen, hit_normal, trace_world
+from pluriverse.render.raycast.trace import Excluded, hit_normal, trace_world
 from pluriverse.render.raycast.tree import make_shared_trees, make_world_trees
 from pluriverse.render.visual import SeenGeometry
 
@@ -37,10 +37,10 @@ def cast_ray(
     normal[ray] = wp.vec3(0.0, 0.0, 0.0)
     if world < 0 or world >= scene.node_start.shape[0] - 2:
         return
-    unseen = Unseen()
-    unseen.body = -1
-    unseen.root = -1
-    hit = trace_world(scene, world, origin, direction, max_distance, unseen, body_root)
+    excluded = Excluded()
+    excluded.body = -1
+    excluded.root = -1
+    hit = trace_world(scene, world, origin, direction, max_distance, excluded, body_root)
     if hit.shape >= 0:
         distance[ray] = hit.distance
         shape[ray] = hit.shape
@@ -79,9 +79,9 @@ class RayCaster:
         Raises:
             IndexError: If there is no such world.
         """
-        choice = resolve_worlds(self.model, worlds, what="RayCaster.update")
+        selection = resolve_worlds(self.model, worlds, what="RayCaster.update")
         make_shared_trees(self.arrays, state.body_q)
-        make_world_trees(choice.worlds, choice.mask, self.arrays, state.body_q)
+        make_world_trees(selection.worlds, selection.mask, self.arrays, state.body_q)
 
     def cast(
         self, worlds: Any, origins: Any, directions: Any, *, max_distance: float = np.inf

@@ -52,7 +52,7 @@ class RayScene:
     shape_transform: wp.array[wp.transform]  # [shape] m, xyzw
     shape_scale: wp.array[wp.vec3]  # [shape] m
     shape_source_index: wp.array[int]  # [shape]
-    seen_flags: int  # a shape is seen that has one of these flags
+    visible_flags: int  # a shape is seen that has one of these flags
     only_enabled: int  # 1 if a shape must be enabled as well
 
     # surfaces: triangle meshes; a mesh of the model counts once as it is and once as its hull
@@ -72,7 +72,7 @@ class RayScene:
     # where shapes are now
     shape_rotation: wp.array[wp.mat33]  # [shape]
     shape_position: wp.array[wp.vec3]  # [shape] m
-    shape_seen: wp.array[int]  # [shape] 1 or 0
+    shape_visible: wp.array[int]  # [shape] 1 or 0
     placed: wp.array[PlacedShape]  # [shape] the same and more, for rays
     entry_order: wp.array[int]  # [entry] shapes along a curve that fills space
     entry_code: wp.array[int]  # [entry] place on that curve
@@ -97,7 +97,7 @@ class SceneArrays:
         scene = self.scene
         for name in ("body", "type", "flags", "enabled", "transform", "scale", "source_index"):
             setattr(scene, f"shape_{name}", getattr(model, f"shape_{name}"))
-        scene.seen_flags = SEEN_FLAGS[geometry]
+        scene.visible_flags = SEEN_FLAGS[geometry]
         scene.only_enabled = int(geometry is SeenGeometry.COLLISION)
         self.group_count = model.world_count + 1
         """Number of groups: the worlds, and the global one."""
@@ -107,14 +107,14 @@ class SceneArrays:
         count = model.shape_count
         scene.shape_rotation = wp.zeros(count, dtype=wp.mat33, device=device)
         scene.shape_position = wp.zeros(count, dtype=wp.vec3, device=device)
-        scene.shape_seen = wp.zeros(count, dtype=wp.int32, device=device)
+        scene.shape_visible = wp.zeros(count, dtype=wp.int32, device=device)
         scene.placed = wp.zeros(count, dtype=PlacedShape, device=device)
 
     def _make_surfaces(self, model: Model, hidden: np.ndarray) -> None:
         """Make Warp meshes of the meshes that shapes have or may be given."""
         device, scene = model.device, self.scene
         types, source = model.shape_type.numpy(), model.shape_source_index.numpy()
-        visible = ((model.shape_flags.numpy() & scene.seen_flags) != 0) & ~hidden
+        visible = ((model.shape_flags.numpy() & scene.visible_flags) != 0) & ~hidden
         if "shape_source_index" not in model.guarded_arrays:
             visible[:] = True  # variants may give a shape another mesh
             as_mesh = {index for index, mesh in enumerate(model.meshes) if not mesh_is_hull(mesh)}
@@ -159,10 +159,10 @@ class SceneArrays:
         group[entry] = np.repeat(np.arange(model.world_count), counts)
         endless = (types == int(GeoType.PLANE)) & ~(scale[:, :2] > 0.0).all(axis=1)
         is_hidden_site = ((flags & int(ShapeFlags.SITE)) != 0) & ((flags & int(ShapeFlags.VISIBLE)) == 0)
-        can_be_seen = (types != int(GeoType.NONE)) & ~is_hidden_site & ~hidden
+        is_drawable = (types != int(GeoType.NONE)) & ~is_hidden_site & ~hidden
         order = np.argsort(group, kind="stable")
-        entries = order[(can_be_seen & ~endless)[order]]
-        planes = order[(can_be_seen & endless)[order]]
+        entries = order[(is_drawable & ~endless)[order]]
+        planes = order[(is_drawable & endless)[order]]
         entry_count = np.bincount(group[entries], minlength=self.group_count)
         plane_count = np.bincount(group[planes], minlength=self.group_count)
         leaves = 2 ** np.ceil(np.log2(np.maximum(entry_count, 1))).astype(np.int64)

@@ -9,7 +9,7 @@ import warp as wp
 from pluriverse.collision.shape_state import rotation_of
 from pluriverse.launch import launch_kernel
 from pluriverse.render.raycast.scene import RayScene
-from pluriverse.render.raycast.trace import Unseen, hit_normal, trace_world
+from pluriverse.render.raycast.trace import Excluded, hit_normal, trace_world
 
 TRACK = wp.constant(1)
 TARGET = wp.constant(2)
@@ -39,7 +39,7 @@ class RayMount:
     xform: wp.array[wp.transform]  # [sensor] m, xyzw
     alignment: int
     """Axes of the rays: those of the body, those of the body's rotation about z, or the world's."""
-    unseen: int
+    excluded: int
     """0: rays hit all shapes; 1: not those of the body; 2: not those of its tree."""
 
 
@@ -121,10 +121,10 @@ def sense_pixel(
     stretch = wp.sqrt(1.0 + across * across + up * up)
     direction = wp.normalize(rotation[camera] * wp.vec3(across, up, -1.0))
     start = position[camera] + (near * stretch) * direction
-    unseen = Unseen()
-    unseen.body = -1
-    unseen.root = -1
-    hit = trace_world(scene, world, start, direction, (far - near) * stretch, unseen, body_root)
+    excluded = Excluded()
+    excluded.body = -1
+    excluded.root = -1
+    hit = trace_world(scene, world, start, direction, (far - near) * stretch, excluded, body_root)
     found = hit.shape
     along = wp.inf
     if found >= 0:
@@ -179,9 +179,9 @@ def sense_ray(
     local = mount.xform[sensor]
     base = wp.vec3(0.0, 0.0, 0.0)
     base_rotation = wp.identity(n=3, dtype=float)
-    unseen = Unseen()
-    unseen.body = -1
-    unseen.root = -1
+    excluded = Excluded()
+    excluded.body = -1
+    excluded.root = -1
     if body >= 0:
         base = wp.transform_get_translation(body_q[body])
         if mount.alignment == ALIGN_BODY:
@@ -190,14 +190,14 @@ def sense_ray(
             forward = rotation_of(wp.transform_get_rotation(body_q[body])) * wp.vec3(1.0, 0.0, 0.0)
             angle = wp.atan2(forward[1], forward[0])
             base_rotation = rotation_of(wp.quat(0.0, 0.0, wp.sin(0.5 * angle), wp.cos(0.5 * angle)))
-        if mount.unseen >= 1:
-            unseen.body = body
-        if mount.unseen == 2:
-            unseen.root = body_root[body]
+        if mount.excluded >= 1:
+            excluded.body = body
+        if mount.excluded == 2:
+            excluded.root = body_root[body]
     axes = base_rotation * rotation_of(wp.transform_get_rotation(local))
     start = base + base_rotation * wp.transform_get_translation(local) + axes * origin[ray]
     way = wp.normalize(axes * direction[ray])
-    hit = trace_world(scene, world, start, way, max_distance, unseen, body_root)
+    hit = trace_world(scene, world, start, way, max_distance, excluded, body_root)
     shape[sensor, ray] = hit.shape
     if hit.shape >= 0:
         distance[sensor, ray] = hit.distance

@@ -11,7 +11,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.render.raycast.appearance import RayAppearance, Surface, surface_at, to_linear
 from pluriverse.render.raycast.primitives import MISS
 from pluriverse.render.raycast.scene import RayScene
-from pluriverse.render.raycast.trace import RayHit, Unseen, enter_box, no_hit, safe_inverse, trace_group
+from pluriverse.render.raycast.trace import Excluded, RayHit, enter_box, no_hit, safe_inverse, trace_group
 from pluriverse.types import GeoType
 
 # Largest number of translucent surfaces along a ray.
@@ -80,14 +80,14 @@ def trace_view(
     any_hit: int,
 ) -> ViewHit:
     """Return the closest hit (or with `any_hit` 1 some hit) in all worlds that a camera sees."""
-    unseen = Unseen()
-    unseen.body = -1
-    unseen.root = -1
+    excluded = Excluded()
+    excluded.body = -1
+    excluded.root = -1
     result = ViewHit()
     result.hit = no_hit(max_distance)
     best = no_hit(max_distance)
     best = trace_group(
-        scene, scene.node_start.shape[0] - 2, origin, direction, unseen, scene.shape_body, best, any_hit
+        scene, scene.node_start.shape[0] - 2, origin, direction, excluded, scene.shape_body, best, any_hit
     )
     offset = wp.vec3(0.0, 0.0, 0.0)
     inverse = wp.vec3(safe_inverse(direction[0]), safe_inverse(direction[1]), safe_inverse(direction[2]))
@@ -101,7 +101,7 @@ def trace_view(
             start = origin - moved
             enter = enter_box(scene.node_lower[root], scene.node_upper[root], start, inverse, distance)
             if enter < MISS or scene.plane_start[world + 1] > scene.plane_start[world]:
-                found = trace_group(scene, world, start, direction, unseen, scene.shape_body, best, any_hit)
+                found = trace_group(scene, world, start, direction, excluded, scene.shape_body, best, any_hit)
                 if found.shape != best.shape or found.distance != distance:
                     offset = moved
                 best = found

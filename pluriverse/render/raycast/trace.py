@@ -35,7 +35,7 @@ class RayHit:
 
 
 @wp.struct
-class Unseen:
+class Excluded:
     """Shapes that a ray passes through: those of one body, or of all bodies of one tree."""
 
     body: int
@@ -120,15 +120,15 @@ def hit_shape(
 
 
 @wp.func
-def is_unseen(shape_body: wp.array[int], shape: int, unseen: Unseen, body_root: wp.array[int]) -> bool:
+def is_excluded(shape_body: wp.array[int], shape: int, excluded: Excluded, body_root: wp.array[int]) -> bool:
     """Return whether a ray passes through a shape."""
     body = shape_body[shape]
     result = bool(False)
     if body >= 0:
-        if body == unseen.body:
+        if body == excluded.body:
             result = True
-        elif unseen.root >= 0:
-            result = body_root[body] == unseen.root
+        elif excluded.root >= 0:
+            result = body_root[body] == excluded.root
     return result
 
 
@@ -138,7 +138,7 @@ def trace_group(
     group: int,
     origin: wp.vec3,
     direction: wp.vec3,
-    unseen: Unseen,
+    excluded: Excluded,
     body_root: wp.array[int],
     nearest: RayHit,
     any_hit: int,
@@ -147,8 +147,8 @@ def trace_group(
     best = nearest
     for plane in range(scene.plane_start[group], scene.plane_start[group + 1]):
         shape = scene.plane_shape[plane]
-        if scene.shape_seen[shape] == 1:
-            if not is_unseen(scene.shape_body, shape, unseen, body_root):
+        if scene.shape_visible[shape] == 1:
+            if not is_excluded(scene.shape_body, shape, excluded, body_root):
                 best = hit_shape(scene.placed, shape, origin, direction, best)
     base = scene.node_start[group]
     leaves = (scene.node_start[group + 1] - base) / 2
@@ -166,7 +166,7 @@ def trace_group(
         if node >= leaves:
             entry = scene.entry_order[scene.entry_start[group] + node - leaves]
             shape = scene.entry_shape[entry]
-            if not is_unseen(scene.shape_body, shape, unseen, body_root):
+            if not is_excluded(scene.shape_body, shape, excluded, body_root):
                 best = hit_shape(scene.placed, shape, origin, direction, best)
             if any_hit == 1 and best.shape >= 0:
                 walking = False
@@ -223,15 +223,15 @@ def trace_world(
     origin: wp.vec3,
     direction: wp.vec3,
     max_distance: float,
-    unseen: Unseen,
+    excluded: Excluded,
     body_root: wp.array[int],
 ) -> RayHit:
     """Return the closest hit of a ray in a world, within `max_distance` [m]."""
     hit = no_hit(max_distance)
-    hit = trace_group(scene, world, origin, direction, unseen, body_root, hit, 0)
+    hit = trace_group(scene, world, origin, direction, excluded, body_root, hit, 0)
     shared = scene.node_start.shape[0] - 2
     if is_occupied(scene.entry_start, scene.plane_start, shared):
-        hit = trace_group(scene, shared, origin, direction, unseen, body_root, hit, 0)
+        hit = trace_group(scene, shared, origin, direction, excluded, body_root, hit, 0)
     return hit
 
 

@@ -22,7 +22,7 @@ ROUNDING = wp.constant(1.0e-6)
 FAR = wp.constant(1.0e30)
 # Cells of the Morton curve along each axis: 10 bits, so that three of them fit into 32.
 CELLS = wp.constant(1023.0)
-UNSEEN_CODE = wp.constant(2147483647)
+HIDDEN_CODE = wp.constant(2147483647)
 
 
 @wp.func
@@ -73,14 +73,14 @@ def place_shape(scene: RayScene, shape: int, body_q: wp.array[wp.transform]) -> 
     if surface >= 0:
         placed.mesh = scene.surface_id[surface]
     scene.placed[shape] = placed
-    visible = (scene.shape_flags[shape] & scene.seen_flags) != 0
+    visible = (scene.shape_flags[shape] & scene.visible_flags) != 0
     if scene.only_enabled == 1 and not scene.shape_enabled[shape]:
         visible = False
     # Written so that shapes at NaN are invisible.
     size = wp.abs(position[0]) + wp.abs(position[1]) + wp.abs(position[2])
     if not (size < 1.0e9 and wp.dot(q, q) > 1.0e-6 and wp.dot(q, q) < 1.0e6):
         visible = False
-    scene.shape_seen[shape] = wp.where(visible, 1, 0)
+    scene.shape_visible[shape] = wp.where(visible, 1, 0)
     return visible
 
 
@@ -130,8 +130,8 @@ def make_tree(scene: RayScene, group: int, body_q: wp.array[wp.transform]):
             lower = wp.min(lower, centre)
             upper = wp.max(upper, centre)
     for entry in range(first, end):
-        code = int(UNSEEN_CODE)
-        if scene.shape_seen[scene.entry_shape[entry]] == 1:
+        code = int(HIDDEN_CODE)
+        if scene.shape_visible[scene.entry_shape[entry]] == 1:
             centre = 0.5 * (scene.entry_lower[entry] + scene.entry_upper[entry])
             code = int(0)
             for axis in range(3):
@@ -161,7 +161,7 @@ def make_tree(scene: RayScene, group: int, body_q: wp.array[wp.transform]):
         box_upper = wp.vec3(-FAR, -FAR, -FAR)
         if leaf < end - first:
             entry = scene.entry_order[first + leaf]
-            if scene.entry_code[entry] != UNSEEN_CODE:
+            if scene.entry_code[entry] != HIDDEN_CODE:
                 box_lower = scene.entry_lower[entry]
                 box_upper = scene.entry_upper[entry]
         scene.node_lower[node + leaves + leaf] = box_lower

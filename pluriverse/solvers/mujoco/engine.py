@@ -150,20 +150,20 @@ class Engine(abc.ABC):
     def take_overflow(self) -> list["Overflow"]:
         """Return where memory was too small since the last call, and make it larger where possible."""
 
-    def fill_outcome(self, outcome: Any) -> Any:
+    def fill_step_status(self, status: Any) -> Any:
         """Return the struct through which kernels write the status of each world, with the shared arrays."""
         solver = self.solver
-        outcome.frozen = solver.world_frozen
-        outcome.known, outcome.stepped = self.exchange.known, self.exchange.stepped
-        outcome.full = solver.truncated_step_count
-        outcome.full_now = solver.last_truncated_contact_count
-        outcome.iterations = solver.last_solve_iterations
-        outcome.converged = solver.last_converged
-        outcome.unconverged = solver.unconverged_step_count
-        outcome.contact_count = solver.last_contact_count
-        outcome.needed_count = solver.needed_contact_count
-        outcome.unlisted = self.unlisted_step_count
-        return outcome
+        status.frozen = solver.world_frozen
+        status.known, status.stepped = self.exchange.known, self.exchange.stepped
+        status.full = solver.truncated_step_count
+        status.full_now = solver.last_truncated_contact_count
+        status.iterations = solver.last_solve_iterations
+        status.converged = solver.last_converged
+        status.unconverged = solver.unconverged_step_count
+        status.contact_count = solver.last_contact_count
+        status.needed_count = solver.needed_contact_count
+        status.unlisted = self.unlisted_step_count
+        return status
 
 
 @dataclass(frozen=True)

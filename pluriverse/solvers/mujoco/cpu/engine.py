@@ -22,7 +22,7 @@ from pluriverse.solvers.mujoco.cpu.library import (
     find_layout,
     function_addresses,
 )
-from pluriverse.solvers.mujoco.cpu.memory import LAYOUT, CpuEngineData, CpuOutcome
+from pluriverse.solvers.mujoco.cpu.memory import LAYOUT, CpuEngineData, CpuStepStatus
 from pluriverse.solvers.mujoco.cpu.step import step_world
 from pluriverse.solvers.mujoco.cpu.worker import ADDRESS_COUNT, MEMORY_MIN, CpuWorker
 from pluriverse.solvers.mujoco.engine import Engine, Overflow
@@ -109,7 +109,7 @@ class CpuEngine(Engine):
                 int(self._external),
                 self._worker_scratch,
                 wp.float64(dt),
-                self._outcome(),
+                self._step_status(),
             ],
             device=self.model.device,
         )
@@ -339,10 +339,10 @@ class CpuEngine(Engine):
             values = np.concatenate([np.asarray(getattr(group, name)).reshape(-1) for group in self.groups])
             target.assign(values.astype(np.int32) if name == "geom_force_space" else values)
 
-    def _outcome(self) -> CpuOutcome:
-        outcome = self.fill_outcome(CpuOutcome())
-        outcome.failed = self.failed_step_count
-        return outcome
+    def _step_status(self) -> CpuStepStatus:
+        status = self.fill_step_status(CpuStepStatus())
+        status.failed = self.failed_step_count
+        return status
 
 
 def _row_addresses(rows: np.ndarray, device: Any) -> Any:

@@ -127,7 +127,7 @@ class CpuEngineData:
 
 
 @wp.struct
-class CpuOutcome:
+class CpuStepStatus:
     """Status of each world, shape [world]."""
 
     frozen: wp.array[int]

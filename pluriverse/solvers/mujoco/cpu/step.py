@@ -31,7 +31,7 @@ from pluriverse.solvers.mujoco.cpu.memory import (
     STEP,
     YIELD,
     CpuEngineData,
-    CpuOutcome,
+    CpuStepStatus,
     are_finite,
     are_sound,
     call,
@@ -96,18 +96,18 @@ def step_world(
     external: int,  # 1: the contacts come from outside, 0: MuJoCo finds and lists them
     worker_scratch: wp.array[wp.uint64],  # [worker] memory for one contact
     dt: wp.float64,
-    outcome: CpuOutcome,
+    status: CpuStepStatus,
 ):
     """Make one step of one world."""
     world = worlds[wp.tid()]
     if world < 0:
         return
-    outcome.stepped[world] = 0
-    outcome.full_now[world] = 0
+    status.stepped[world] = 0
+    status.full_now[world] = 0
     start = contacts.start[world]
-    if outcome.frozen[world] != 0:
-        outcome.contact_count[world] = 0
-        outcome.iterations[world] = 0
+    if status.frozen[world] != 0:
+        status.contact_count[world] = 0
+        status.iterations[world] = 0
         if external == 0:
             contacts.found[world] = 0
             contacts.count[world] = 0
@@ -190,8 +190,8 @@ def step_world(
                     sound = False
             full = read_integer(warning, engine.layout[L_CONTACT_FULL])
             if full + read_integer(warning, engine.layout[L_CONSTRAINT_FULL]) != 0:
-                outcome.full_now[world] = 1
-                outcome.full[world] = outcome.full[world] + 1
+                status.full_now[world] = 1
+                status.full[world] = status.full[world] + 1
             iterations = largest_integer(engine.address[base + NITER], island_count)
             limit = read_integer(model, engine.layout[L_ITERATIONS])
             if iterations >= limit and limit > 0:
@@ -227,23 +227,23 @@ def step_world(
                     count = list_contacts(topology, maps, engine, base, world, contacts)
         release_worker(engine.worker_taken, worker)
 
-    outcome.iterations[world] = iterations
-    outcome.converged[world] = converged
-    outcome.contact_count[world] = count
+    status.iterations[world] = iterations
+    status.converged[world] = converged
+    status.contact_count[world] = count
     if not sound:
-        outcome.frozen[world] = 1
+        status.frozen[world] = 1
     if failed != 0:
-        outcome.failed[world] = outcome.failed[world] + 1
+        status.failed[world] = status.failed[world] + 1
     if sound and failed == 0:
-        outcome.stepped[world] = 1
-        outcome.known[world] = 1
-        outcome.needed_count[world] = wp.max(outcome.needed_count[world], count)
+        status.stepped[world] = 1
+        status.known[world] = 1
+        status.needed_count[world] = wp.max(status.needed_count[world], count)
         if converged == 0:
-            outcome.unconverged[world] = outcome.unconverged[world] + 1
+            status.unconverged[world] = status.unconverged[world] + 1
         if external == 0 and count > contacts.start[world + 1] - start:
-            outcome.unlisted[world] = outcome.unlisted[world] + 1
+            status.unlisted[world] = status.unlisted[world] + 1
     else:
-        outcome.known[world] = 0
+        status.known[world] = 0
         if external == 0:
             contacts.found[world] = 0
             contacts.count[world] = 0

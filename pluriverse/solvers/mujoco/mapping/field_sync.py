@@ -129,15 +129,15 @@ class FieldSync:
         everywhere: Any = wp.zeros(0, dtype=wp.bool, device=self._model.device)
         self.launch(WorldSelection(self._model.structure.worlds, everywhere, None))
 
-    def launch(self, choice: WorldSelection) -> None:
+    def launch(self, selection: WorldSelection) -> None:
         """Bring worlds up to date. Only launches."""
         if not self._syncs:
             return
         self._selected.zero_()
         launch_kernel(
             select_world,
-            dim=choice.worlds.size,
-            inputs=[choice.worlds, choice.mask],
+            dim=selection.worlds.size,
+            inputs=[selection.worlds, selection.mask],
             outputs=[self._selected],
             device=self._model.device,
         )

@@ -85,10 +85,6 @@ class ModelRows:
         }[kind]
         return self.first[kind][worlds][:, None] + np.arange(count)
 
-    def forget(self) -> None:
-        """Drop the copies, since the model was written to."""
-        self._arrays.clear()
-
     def _find_global_shapes(self) -> np.ndarray:
         shared = np.ones(self.model.shape_count, dtype=bool)
         counts = np.array([template.shape_count for template in self.model.templates], dtype=np.int64)

@@ -26,8 +26,8 @@ from pluriverse.solvers.mujoco.warp.external_contacts import (
     push_external_contact,
 )
 from pluriverse.solvers.mujoco.warp.group import WarpGroup, load_mujoco_warp
-from pluriverse.solvers.mujoco.warp.outcome import (
-    WarpOutcome,
+from pluriverse.solvers.mujoco.warp.step_status import (
+    WarpStepStatus,
     clear_world_contact,
     finalize_row,
     keep_row,
@@ -317,7 +317,7 @@ class WarpEngine(Engine):
                     self._external_count,
                     self.exchange.rows.data,
                     self._kept.data,
-                    self._outcome(),
+                    self._step_status(),
                 ],
                 device=device,
             )
@@ -387,11 +387,11 @@ class WarpEngine(Engine):
             else:
                 array.assign(values.astype(kind))
 
-    def _outcome(self) -> WarpOutcome:
-        outcome = self.fill_outcome(WarpOutcome())
+    def _step_status(self) -> WarpStepStatus:
+        status = self.fill_step_status(WarpStepStatus())
         for name, array in self._arrays.items():
-            setattr(outcome, name, array)
-        return outcome
+            setattr(status, name, array)
+        return status
 
 
 def _lost_bits(module: Any) -> int:

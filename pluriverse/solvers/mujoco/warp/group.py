@@ -14,7 +14,7 @@ from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows
 from pluriverse.solvers.mujoco.mapping.fields import reference_qpos
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.shape_kernels import FAR_APART
-from pluriverse.solvers.mujoco.warp.outcome import (
+from pluriverse.solvers.mujoco.warp.step_status import (
     WarpContacts,
     set_time_step,
 )

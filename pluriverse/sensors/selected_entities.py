@@ -10,7 +10,7 @@ from pluriverse.selection.patterns import Patterns, match_labels
 from pluriverse.types import GeoType, ShapeFlags
 
 
-def choose(model: Model, kind: str, patterns: Patterns, what: str) -> np.ndarray:
+def select_entities(model: Model, kind: str, patterns: Patterns, what: str) -> np.ndarray:
     """Return indices of bodies or shapes: those of a list of numbers as given, others in ascending order.
 
     Args:
@@ -40,13 +40,13 @@ def choose(model: Model, kind: str, patterns: Patterns, what: str) -> np.ndarray
     return np.array(values, dtype=np.int64)
 
 
-def choose_sites(model: Model, patterns: Patterns, what: str) -> np.ndarray:
+def select_sites(model: Model, patterns: Patterns, what: str) -> np.ndarray:
     """Return indices of sites.
 
     Raises:
         ValueError: If a shape is none.
     """
-    shapes = choose(model, "shape", patterns, what)
+    shapes = select_entities(model, "shape", patterns, what)
     flags = model.shape_flags.numpy()[shapes]
     if not (flags & ShapeFlags.SITE).all():
         wrong = int(shapes[np.flatnonzero((flags & ShapeFlags.SITE) == 0)[0]])

@@ -1,4 +1,4 @@
-"""Warp outcome: the status of each world of a group after a step of MuJoCo Warp, and its contacts.
+"""Step status: the status of each world of a group after a step of MuJoCo Warp, and its contacts.
 
 Reads   rows, contacts, counters and overflow bits of MuJoCo Warp's data
 Writes  contacts with their forces; status of each world; rows of worlds that were not to be stepped
@@ -32,7 +32,7 @@ class WarpContacts:
 
 
 @wp.struct
-class WarpOutcome:
+class WarpStepStatus:
     """Status of each world, shape [world]."""
 
     listed: wp.array[int]  # 1 where the world is to be stepped
@@ -51,7 +51,7 @@ class WarpOutcome:
     unlisted: wp.array[int]
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.step_status")
 def list_world(
     worlds: wp.array[int],
     listed: wp.array[int],  # [world] 1: to be stepped
@@ -60,7 +60,7 @@ def list_world(
     listed[worlds[wp.tid()]] = 1
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.step_status")
 def keep_row(
     group_worlds: wp.array[int],  # [row]
     maps: ExchangeMaps,
@@ -96,7 +96,7 @@ def keep_row(
             rows.act[act + k] = 0.0
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.step_status")
 def clear_world_contact(worlds: wp.array[int], contacts: ContactArrays):
     """Clear the contacts of a world."""
     world = worlds[wp.tid()]
@@ -115,7 +115,7 @@ def in_body(shape_body: wp.array[int], body_q: wp.array[wp.transform], shape: in
     return wp.transform_point(wp.transform_inverse(body_q[body]), point)
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.step_status")
 def list_contact(
     group_worlds: wp.array[int],  # [row]
     topology: Topology,
@@ -154,7 +154,7 @@ def list_contact(
     contacts.force[slot] = wp.spatial_top(source.force[contact])
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.step_status")
 def finalize_row(
     group_worlds: wp.array[int],  # [row]
     maps: ExchangeMaps,
@@ -168,7 +168,7 @@ def finalize_row(
     external: wp.array[int],  # [world] external contacts and press; empty where MuJoCo found them
     rows: Rows,
     kept: Rows,
-    outcome: WarpOutcome,
+    status: WarpStepStatus,
 ):
     """Write the status of one world."""
     row = wp.tid()
@@ -178,7 +178,7 @@ def finalize_row(
     act = maps.world_start[world, NA]
     bits = overflow[row]
     overflow[row] = 0
-    if outcome.listed[world] == 0:
+    if status.listed[world] == 0:
         for k in range(maps.count[group, NQ]):
             rows.qpos[qpos + k] = kept.qpos[qpos + k]
         for k in range(maps.count[group, NV]):
@@ -188,7 +188,7 @@ def finalize_row(
             rows.act[act + k] = kept.act[act + k]
         rows.time[world] = kept.time[world]
         return
-    sound = outcome.frozen[world] == 0
+    sound = status.frozen[world] == 0
     for k in range(maps.count[group, NQ]):
         if not wp.abs(rows.qpos[qpos + k]) < VALUE_MAX:
             sound = False
@@ -197,14 +197,14 @@ def finalize_row(
             sound = False
     if external.shape[0] != 0 and contacts.found[world] < 0:
         sound = False  # a body or shape has no finite place, so nothing is known about contacts
-    outcome.full_now[world] = 0
-    outcome.iterations[world] = 0
-    outcome.converged[world] = 1
-    outcome.contact_count[world] = 0
+    status.full_now[world] = 0
+    status.iterations[world] = 0
+    status.converged[world] = 1
+    status.contact_count[world] = 0
     if not sound:
-        outcome.frozen[world] = 1
-        outcome.known[world] = 0
-        outcome.stepped[world] = 0
+        status.frozen[world] = 1
+        status.known[world] = 0
+        status.stepped[world] = 0
         if external.shape[0] == 0:
             contacts.found[world] = 0
             contacts.count[world] = 0
@@ -216,25 +216,25 @@ def finalize_row(
         contacts.count[world] = wp.min(found, capacity)
     else:
         found = external[world]
-    outcome.stepped[world] = 1
-    outcome.known[world] = 1
-    outcome.contact_count[world] = found
-    outcome.needed_count[world] = wp.max(outcome.needed_count[world], found)
-    outcome.row_count[world] = wp.max(outcome.row_count[world], row_count[row])
+    status.stepped[world] = 1
+    status.known[world] = 1
+    status.contact_count[world] = found
+    status.needed_count[world] = wp.max(status.needed_count[world], found)
+    status.row_count[world] = wp.max(status.row_count[world], row_count[row])
     if found > capacity:
-        outcome.unlisted[world] = outcome.unlisted[world] + 1
+        status.unlisted[world] = status.unlisted[world] + 1
     iterations = solver_iterations[row]
-    outcome.iterations[world] = iterations
+    status.iterations[world] = iterations
     if iteration_limit > 0 and iterations >= iteration_limit:
-        outcome.converged[world] = 0
-        outcome.unconverged[world] = outcome.unconverged[world] + 1
+        status.converged[world] = 0
+        status.unconverged[world] = status.unconverged[world] + 1
     if (bits & lost_mask) != 0:
-        outcome.overflow[world] = outcome.overflow[world] | bits
-        outcome.full_now[world] = 1
-        outcome.full[world] = outcome.full[world] + 1
+        status.overflow[world] = status.overflow[world] | bits
+        status.full_now[world] = 1
+        status.full[world] = status.full[world] + 1
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.outcome")
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.step_status")
 def set_time_step(
     timestep: wp.array[float],  # [1] s
     dt: float,  # s
