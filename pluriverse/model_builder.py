@@ -186,7 +186,7 @@ class ModelBuilder(BuilderTables):
         skip_validation_structure: bool = False,
         skip_validation_joint_ordering: bool = True,
     ) -> Model:
-        """Check everything and make a model of it. The builder can be used further.
+        """Check the description and return a model of it. The builder stays usable.
 
         Args:
             device: Device of the model, for example "cpu" or "cuda:0"; Warp's default device if None.
@@ -201,8 +201,8 @@ class ModelBuilder(BuilderTables):
 
         Raises:
             RuntimeError: If a world is still open.
-            ValueError: If the description is not a valid model, or `requires_grad` is set; the message names
-                the entity, the value and the remedy.
+            ValueError: If the description is not a valid model, there is no such device, or `requires_grad`
+                is set; the message names the entity, the value and the remedy.
         """
         if requires_grad:
             raise ValueError(
@@ -225,4 +225,11 @@ class ModelBuilder(BuilderTables):
                 stacklevel=2,
             )
 
-        return make_model(self, wp.get_device(device))
+        try:
+            target = wp.get_device(device)
+        except (ValueError, RuntimeError) as error:
+            known = ", ".join(f"'{each}'" for each in wp.get_devices())
+            raise ValueError(
+                f"ModelBuilder.finalize: device is {device!r}, but this machine has {known}."
+            ) from error
+        return make_model(self, target)

@@ -102,5 +102,5 @@ def _with_arguments(text: str, meanings: Mapping[str, str]) -> str:
     end = re.search(r"^(Returns|Raises):$", text, re.MULTILINE)
     head, tail = (text, "") if end is None else (text[: end.start()], text[end.start() :])
     if "\nArgs:\n" not in head:
-        head += "\nArgs:\n"
+        head = head.rstrip("\n") + "\n\nArgs:\n"
     return head.rstrip("\n") + "\n" + entries + ("\n" + tail if tail else "")

@@ -222,7 +222,19 @@ def add_shape_sphere(
     radius: float = 1.0,
     **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a sphere of `radius` [m]."""
+    """Add a sphere, centred on the origin of its frame.
+
+    Args:
+        body: Body that carries it, -1 for the world.
+        radius: Radius [m].
+
+    Returns:
+        Index of the shape.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a size or another value is out of range.
+    """
     return _add_primitive(builder, GeoType.SPHERE, (radius, 0.0, 0.0), body, options)
 
 
@@ -236,7 +248,21 @@ def add_shape_box(
     hz: float = 0.5,
     **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a box of half extents `hx`, `hy`, `hz` [m]."""
+    """Add a box, centred on the origin of its frame.
+
+    Args:
+        body: Body that carries it, -1 for the world.
+        hx: Half extent along local x [m].
+        hy: Half extent along local y [m].
+        hz: Half extent along local z [m].
+
+    Returns:
+        Index of the shape.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a size or another value is out of range.
+    """
     return _add_primitive(builder, GeoType.BOX, (hx, hy, hz), body, options)
 
 
@@ -249,7 +275,20 @@ def add_shape_capsule(
     half_height: float = 0.5,
     **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a capsule along local z; `half_height` [m] leaves out the caps."""
+    """Add a capsule along local z, centred on the origin of its frame.
+
+    Args:
+        body: Body that carries it, -1 for the world.
+        radius: Radius of cylinder and caps [m].
+        half_height: Half the length without the caps [m].
+
+    Returns:
+        Index of the shape.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a size or another value is out of range.
+    """
     return _add_primitive(builder, GeoType.CAPSULE, (radius, half_height, 0.0), body, options)
 
 
@@ -262,7 +301,20 @@ def add_shape_cylinder(
     half_height: float = 0.5,
     **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a cylinder along local z [m]."""
+    """Add a cylinder along local z, centred on the origin of its frame.
+
+    Args:
+        body: Body that carries it, -1 for the world.
+        radius: Radius [m].
+        half_height: Half the length [m].
+
+    Returns:
+        Index of the shape.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a size or another value is out of range.
+    """
     return _add_primitive(builder, GeoType.CYLINDER, (radius, half_height, 0.0), body, options)
 
 
@@ -275,7 +327,20 @@ def add_shape_cone(
     half_height: float = 0.5,
     **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add a cone along local z, apex at +`half_height` [m]."""
+    """Add a cone along local z: its apex is at +`half_height`, its base at -`half_height`.
+
+    Args:
+        body: Body that carries it, -1 for the world.
+        radius: Radius of the base [m].
+        half_height: Half the height [m].
+
+    Returns:
+        Index of the shape.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a size or another value is out of range.
+    """
     return _add_primitive(builder, GeoType.CONE, (radius, half_height, 0.0), body, options)
 
 
@@ -289,7 +354,21 @@ def add_shape_ellipsoid(
     rz: float = 0.5,
     **options: Unpack[PrimitiveOptions],
 ) -> int:
-    """Add an ellipsoid of semi-axes `rx`, `ry`, `rz` [m]."""
+    """Add an ellipsoid, centred on the origin of its frame.
+
+    Args:
+        body: Body that carries it, -1 for the world.
+        rx: Semi-axis along local x [m].
+        ry: Semi-axis along local y [m].
+        rz: Semi-axis along local z [m].
+
+    Returns:
+        Index of the shape.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a size or another value is out of range.
+    """
     return _add_primitive(builder, GeoType.ELLIPSOID, (rx, ry, rz), body, options)
 
 
@@ -302,10 +381,22 @@ def add_shape_mesh(
     scale: Vector | None = None,
     **options: Unpack[ShapeOptions],
 ) -> int:
-    """Add a triangle mesh, `scale` times its size.
+    """Add a triangle mesh.
 
     The mesh must be closed to have the mass of a solid; with `cfg.is_solid` or `mesh.is_solid` false it is a
     shell of thickness `cfg.margin`.
+
+    Args:
+        body: Body that carries it, -1 for the world.
+        mesh: The mesh.
+        scale: One factor per axis; 1 if None.
+
+    Returns:
+        Index of the shape.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a size or another value is out of range.
     """
     return add_shape(
         builder,
@@ -326,9 +417,19 @@ def add_shape_convex_hull(
     scale: Vector | None = None,
     **options: Unpack[ShapeOptions],
 ) -> int:
-    """Add the convex hull of a mesh, `scale` times its size.
+    """Add the convex hull of a mesh, with the mass of the hull.
 
-    It has the mass of the hull.
+    Args:
+        body: Body that carries it, -1 for the world.
+        mesh: The mesh.
+        scale: One factor per axis; 1 if None.
+
+    Returns:
+        Index of the shape.
+
+    Raises:
+        IndexError: If there is no such body.
+        ValueError: If a size or another value is out of range.
     """
     return add_shape(
         builder,

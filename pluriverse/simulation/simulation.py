@@ -46,19 +46,17 @@ if TYPE_CHECKING:
     from pluriverse.tensors import RobotTensors
     from pluriverse.viewer import BrowserViewer
 
-# Calls of `step` between two readings of a GPU's counters, since a reading waits for all its work. `report`
-# and strict mode always read them.
+# Calls of `step` between two readings of a GPU's counters, each of which waits for all of the GPU's work.
 CUDA_CHECK_INTERVAL = 100
 
 
 class Simulation:
-    """Steps all worlds of a model: `collide`, `solver.step`, swap, with the same bits as that loop by hand.
+    """Steps all worlds of a model: finds contacts, solves and integrates.
 
-    (That loop passes `horizon=solver.contact_horizon(dt)` to `collide`; see `cull_contacts`.)
-
-    The result does not depend on `threads` or `record`, and a world does not depend on the other worlds. The
-    arrays of `state`, `control` and `contacts` keep their addresses, so they may be held on to, as may
-    tensors made of them.
+    It gives the same bits as a loop of `collide(..., horizon=solver.contact_horizon(dt))`, `solver.step` and
+    swap. The result does not depend on `threads` or `record`, and a world does not depend on other worlds.
+    The arrays of `state`, `control` and `contacts` keep their addresses; they and tensors made of them stay
+    valid.
 
     Args:
         model: Model to simulate. Its arrays are read live: an edit acts on the next step.
@@ -100,7 +98,10 @@ class Simulation:
         if solver is None:
             solver = SolverSAP(model)
         if not isinstance(solver, SolverBase):
-            raise TypeError(f"Simulation: solver is a {type(solver).__name__}, but must be a solver object.")
+            raise TypeError(
+                f"Simulation: solver is a {type(solver).__name__}, but must be a solver object, such as "
+                "SolverSAP(model) or SolverMuJoCo(model)."
+            )
         if solver.model is not model:
             raise ValueError("Simulation: the solver was made for another model. Make it with this one.")
         self._model = model
@@ -226,8 +227,7 @@ class Simulation:
     def step(self, count: int = 1) -> None:
         """Make `count` steps of `decimation` solver steps each.
 
-        Many steps in one call are quicker than many calls, since no thread waits for another between them.
-
+        Many steps in one call are faster than many calls, since threads do not wait for each other.
         During a recording (`wp.ScopedCapture` on the device of the model), the steps become part of that
         recording: worlds move, and time passes, when it is replayed, on the thread that does so.
 
@@ -444,8 +444,7 @@ class Simulation:
         """Add an observer of the state, such as a `Recorder`.
 
         Args:
-            observer: Has `steps_to_next()`, the number of steps until its next call (at least 1), and
-                `observe()`, which is called then and at the end of every call of `step`.
+            observer: Has `steps_to_next()`, the steps until its next call (1 or more), and `observe()`.
         """
         if observer not in self._observers:
             self._observers.append(observer)
@@ -494,12 +493,11 @@ class Simulation:
     def tensors(self, pattern: "Patterns", **options: Any) -> "RobotTensors":
         """Return named arrays `[env, ...]` of robots: what a policy reads, and the targets that it writes.
 
-        They keep their addresses and follow every step and reset, in worlds that differ too. See
-        `pluriverse.tensors.RobotTensors`, which also lists the options.
+        They keep their addresses and follow every step and reset, in worlds that differ too.
 
         Args:
             pattern: Labels of articulations, as for `pluriverse.selection.ArticulationView`.
-            options: Options of `RobotTensors`.
+            options: Options of `pluriverse.tensors.RobotTensors`.
 
         Raises:
             KeyError: If the pattern finds nothing.

@@ -302,6 +302,7 @@ AT_ONCE = [
     (lambda b: setattr(b, "gravity", (1.0, 2.0)), r"gravity is \(1.0, 2.0\), but it must be"),
     (lambda b: b.begin_world(gravity=NAN), r"gravity is nan, but it must be"),
     (lambda b: ModelBuilder(up_axis="up"), r"'up' is no axis"),
+    (lambda b: b.finalize(device="cuda:99"), r"device is 'cuda:99', but this machine has 'cpu'"),
     (
         lambda b: b.add_builder(ModelBuilder(up_axis="y")),
         r"y points up in the builder to add, but z in this one",

@@ -1,9 +1,11 @@
 """Options of SolverSAP: names, spellings, presets and defaults, validated in one place."""
 
+import difflib
 import functools
 import math
 import numbers
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import warp as wp
@@ -288,6 +290,20 @@ class SapOptions:
     def real(self, name: str) -> Any:
         """Return the Warp scalar type of the precision option `name`."""
         return _REAL[getattr(self, name)]
+
+
+def check_option_names(names: Iterable[str]) -> None:
+    """Raise if a name is not that of an option of SolverSAP.
+
+    Raises:
+        TypeError: If so.
+    """
+    known = [field.name for field in fields(SapOptions)]
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            remedy = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(known)}."
+            raise TypeError(f"SolverSAP() got an unexpected keyword argument '{name}'. {remedy}")
 
 
 @functools.cache

@@ -44,7 +44,7 @@ from pluriverse.solvers.sap.newton import (
     START_WRITTEN,
     minimize_objectives,
 )
-from pluriverse.solvers.sap.options import SapOptions
+from pluriverse.solvers.sap.options import SapOptions, check_option_names
 from pluriverse.solvers.sap.restitution import add_restitutions
 from pluriverse.solvers.sap.spring_terms import SpringSet, set_spring_terms
 from pluriverse.solvers.sap.step_status import StepStatus, finalize_steps
@@ -147,6 +147,7 @@ class SolverSAP(StepStatus):
                 "SolverSAP: the model has no degree of freedom, so nothing can move. Add a body with "
                 "add_body(), or a joint that is not fixed."
             )
+        check_option_names(options)
         self.options = SapOptions(**options)
         warn_of_unsupported(model)
         self.dynamics = Workspace(model, self.options.real("free_motion_solve_precision"))
