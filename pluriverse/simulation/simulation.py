@@ -441,7 +441,7 @@ class Simulation:
         return self._figures.report(self.step_count, self._dt, self._stepped_worlds.size)
 
     def add_observer(self, observer: Any) -> None:
-        """Add an observer of the state, such as a `Recorder`.
+        """Add an observer of the state, such as a `Recorder`; it is also called after each `step`.
 
         Args:
             observer: Has `steps_to_next()`, the steps until its next call (1 or more), and `observe()`.

@@ -90,9 +90,9 @@ def test_a_bad_value_is_named_with_what_is_allowed(model, options, expected):
 
 def test_an_unknown_option_is_refused(model):
     """A misspelt keyword is a TypeError, as for any function, which names the option that may be meant."""
-    with pytest.raises(TypeError, match="'max_iteration'. Did you mean 'max_iterations'?"):
+    with pytest.raises(TypeError, match=r"'max_iteration'\. Did you mean 'max_iterations'"):
         SolverSAP(model, max_iteration=3)
-    with pytest.raises(TypeError, match="'solver'. There are max_rigid_contact, "):
+    with pytest.raises(TypeError, match=r"'solver'\. There are max_rigid_contact, "):
         SolverSAP(model, solver="sap")
 
 
