@@ -13,6 +13,14 @@ FLATNESS = 1e-6
 # takes 2 instead of 5 ms, with the same result. With fewer points the full hull is fast; with more, computing
 # the heights over all facets is slow.
 DIRECT_POINT_COUNTS = (500, 5000)
+# Points from which on a reduced hull is made of those that lie farthest in so many directions, if these are
+# that many times as many as its vertices. A ball of 160,000 points, all on its hull, takes 0.26 instead of
+# 2.8 s and loses 0.04 % of the volume; directions are 0.16 rad apart, 64 vertices of a ball 0.5 rad.
+MANY_POINTS = 50_000
+DIRECTION_COUNT = 500
+SUPPORT_SHARE = 4
+# Directions of one product of matrices, so that it stays below 100 MB for a million points.
+DIRECTION_CHUNK = 16
 # Height above a hull, relative to the extent of the points, that may be rounding of points within its faces.
 FACE_ROUNDING = 1e-7
 
@@ -57,6 +65,10 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
         if DIRECT_POINT_COUNTS[0] <= len(points) <= DIRECT_POINT_COUNTS[1]:
             rounding = FACE_ROUNDING * float(np.abs(candidates).max())
             selected = _farthest_first(candidates, max_vertices, rounding)
+        elif len(points) >= MANY_POINTS:
+            support = _support_points(candidates)
+            if len(support) >= SUPPORT_SHARE * max_vertices:
+                selected = support[_farthest_first(candidates[support], max_vertices, 0.0)]
         if len(selected) < max_vertices:  # the full hull may be small enough
             hull = ConvexHull(candidates)
             if len(hull.vertices) > max_vertices:
@@ -76,6 +88,24 @@ def compute_convex_hull(points: np.ndarray, max_vertices: int, name: str) -> tup
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
     triangles[inward] = triangles[inward][:, ::-1]
     return vertices + centre, triangles
+
+
+def _support_points(points: np.ndarray) -> np.ndarray:
+    """Return the indices of the points that lie farthest in any of many directions, or along the axes.
+
+    The directions are a spiral of equal areas on the sphere ([Gonzalez2010]).
+    """
+    turn = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(DIRECTION_COUNT)
+    height = 1.0 - (2.0 * np.arange(DIRECTION_COUNT) + 1.0) / DIRECTION_COUNT
+    radius = np.sqrt(1.0 - height**2)
+    directions = np.column_stack([radius * np.cos(turn), radius * np.sin(turn), height]).astype(np.float32)
+    single = np.ascontiguousarray(points.T, dtype=np.float32)
+    found = [points.argmin(axis=0), points.argmax(axis=0)]
+    for first in range(0, DIRECTION_COUNT, DIRECTION_CHUNK):
+        # einsum, since products of BLAS may round by the number of its threads.
+        heights = np.einsum("dk,kn->dn", directions[first : first + DIRECTION_CHUNK], single)
+        found.append(heights.argmax(axis=1))
+    return np.unique(np.concatenate(found))
 
 
 def _farthest_first(points: np.ndarray, count: int, rounding: float) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from pluriverse.geometry import MESH_HULL_VERTEX_COUNT, Mesh
+from pluriverse.geometry import MESH_HULL_VERTEX_COUNT, Mesh, convex_hull
 from pluriverse.geometry.convex_hull import DIRECT_POINT_COUNTS, compute_convex_hull
 
 
@@ -117,3 +117,30 @@ def test_points_within_faces_are_no_vertices_of_a_hull():
     assert len(vertices) <= 64
     span = np.ptp(vertices @ turn.T, axis=0)
     np.testing.assert_allclose(span, (1.0, 2.0, 3.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("radii", [(1.0, 1.0, 1.0), (1.0, 0.5, 0.2)])
+def test_a_hull_of_very_many_points_is_nearly_that_of_the_full_hull(monkeypatch, radii):
+    """Made of the points farthest in some directions: of the mesh, in its bounds, with its volume."""
+    points = trimesh.creation.icosphere(5, 1.0).vertices * radii
+    full, _ = compute_convex_hull(points, 64, "ball")
+    monkeypatch.setattr(convex_hull, "DIRECT_POINT_COUNTS", (0, -1))
+    monkeypatch.setattr(convex_hull, "MANY_POINTS", len(points))
+    quick, triangles = compute_convex_hull(points, 64, "ball")
+    assert len(quick) == len(full) == 64
+    assert {tuple(row) for row in quick.round(9)} <= {tuple(row) for row in points.round(9)}
+    np.testing.assert_allclose((quick.min(axis=0), quick.max(axis=0)), (-np.array(radii), radii), atol=1e-12)
+    volumes = [trimesh.convex.convex_hull(part).volume for part in (quick, full)]
+    assert volumes[0] > 0.98 * volumes[1]
+    assert trimesh.Trimesh(quick, triangles, process=False).volume == pytest.approx(volumes[0])
+
+
+def test_a_hull_of_very_many_points_and_few_corners_is_exact(monkeypatch):
+    rng = np.random.default_rng(0)
+    points = np.concatenate(
+        [rng.uniform(-0.9, 0.9, (3000, 3)), 2.0 * np.array(list(np.ndindex(2, 2, 2))) - 1.0]
+    )
+    monkeypatch.setattr(convex_hull, "DIRECT_POINT_COUNTS", (0, -1))
+    monkeypatch.setattr(convex_hull, "MANY_POINTS", len(points))
+    vertices, _ = compute_convex_hull(points, 64, "box")
+    assert len(vertices) == 8
