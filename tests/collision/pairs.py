@@ -223,3 +223,17 @@ def surface_height(shape: ShapeSpec, points: np.ndarray) -> np.ndarray:
 
     equations = ConvexHull(shape.mesh.vertices * np.asarray(shape.scale or (1.0, 1.0, 1.0))).equations
     return (points @ equations[:, :3].T + equations[:, 3]).max(axis=1)
+
+
+# Convex shapes of every type, thin ones among them.
+SHAPES = {
+    "sphere": sphere(0.1),
+    "capsule": capsule(0.1, 0.2),
+    "ellipsoid": ellipsoid(0.1, 0.2, 0.3),
+    "cylinder": cylinder(0.1, 0.2),
+    "disc": cylinder(0.2, 0.01),
+    "box": box(0.1, 0.2, 0.3),
+    "plate": box(0.3, 0.3, 0.01),
+    "cone": cone(0.15, 0.2),
+    "hull": hull(np.random.default_rng(3).normal(size=(60, 3)) * 0.1),
+}

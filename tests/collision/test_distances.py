@@ -15,32 +15,17 @@ from scipy.spatial.transform import Rotation
 
 from pluriverse.types import GeoType
 from tests.collision.pairs import (
+    SHAPES,
     ShapeSpec,
     WorldContacts,
     box,
-    capsule,
     collide_pairs,
-    cone,
-    cylinder,
-    ellipsoid,
-    hull,
     random_poses,
     sphere,
     surface_height,
 )
 from tests.collision.support_oracle import separation, signed_distance
 
-SHAPES = {
-    "sphere": sphere(0.1),
-    "capsule": capsule(0.1, 0.2),
-    "ellipsoid": ellipsoid(0.1, 0.2, 0.3),
-    "cylinder": cylinder(0.1, 0.2),
-    "disc": cylinder(0.2, 0.01),
-    "box": box(0.1, 0.2, 0.3),
-    "plate": box(0.3, 0.3, 0.01),
-    "cone": cone(0.15, 0.2),
-    "hull": hull(np.random.default_rng(3).normal(size=(60, 3)) * 0.1),
-}
 NAMES = list(itertools.combinations_with_replacement(SHAPES, 2))
 GAP = 0.1
 # Single-precision rounding of points and of a normal over the 0.5 m of a pair, a few operations deep.

@@ -16,7 +16,7 @@ from pluriverse import (
 from pluriverse.dynamics import Momenta
 
 from .conftest import make_worlds, random_trees
-from .trees import JointType, dof_places, tree_damping
+from .trees import JointType, dof_places, tree_damping, unset
 
 # Sums along chains of up to 15 bodies, or 35 dofs, with entries of order 10: some hundred float64 roundings.
 RELATIVE_ERROR = 1e-12
@@ -47,15 +47,11 @@ def articulation_size(worlds, world: int) -> int:
     return sum(joint.dof_count for joint in worlds.trees[world].joints)
 
 
-def double(*shape: int) -> wp.array:
-    return wp.full(shape, float("nan"), dtype=wp.float64, device="cpu")
-
-
 def test_jacobian_is_that_of_mujoco(worlds):
     """J maps joint_qd to (v_com, omega) of each link; beyond an articulation's size it is zero."""
     model = worlds.model
     shape = eval_jacobian(model, worlds.state).shape
-    J = eval_jacobian(model, worlds.state, double(*shape)).numpy()
+    J = eval_jacobian(model, worlds.state, unset(*shape)).numpy()
     for world, (tree, oracle) in enumerate(zip(worlds.trees, worlds.oracles, strict=True)):
         size = articulation_size(worlds, world)
         to_mujoco = oracle.map @ public_map(worlds, world)
@@ -74,7 +70,7 @@ def test_mass_matrix_is_that_of_mujoco(worlds):
     """H of the public velocities, with armature."""
     model = worlds.model
     shape = eval_mass_matrix(model, worlds.state).shape
-    H = eval_mass_matrix(model, worlds.state, double(*shape)).numpy()
+    H = eval_mass_matrix(model, worlds.state, unset(*shape)).numpy()
     for world, oracle in enumerate(worlds.oracles):
         size = articulation_size(worlds, world)
         change = public_map(worlds, world)
@@ -90,7 +86,7 @@ def test_inverse_dynamics_is_that_of_mujoco(worlds):
     model, rng = worlds.model, np.random.default_rng(5)
     wanted = rng.normal(size=model.joint_dof_count)
     joint_qdd = wp.array(wanted, dtype=wp.float64, device="cpu")
-    joint_f = eval_inverse_dynamics(model, worlds.state, joint_qdd, double(model.joint_dof_count)).numpy()
+    joint_f = eval_inverse_dynamics(model, worlds.state, joint_qdd, unset(model.joint_dof_count)).numpy()
     begin = model.topology.world_dof.numpy()
     for world, (tree, oracle) in enumerate(zip(worlds.trees, worlds.oracles, strict=True)):
         size = articulation_size(worlds, world)

@@ -12,20 +12,18 @@ from pluriverse import (
     eval_world_momenta,
 )
 
+from .trees import unset
+
 # Sums along chains of up to 35 dofs with entries of order 100: some hundred roundings.
 RELATIVE_ERROR = 1e-11
-
-
-def double(*shape: int) -> wp.array:
-    return wp.full(shape, float("nan"), dtype=wp.float64, device="cpu")
 
 
 @pytest.fixture
 def terms(worlds):
     """Mass matrix, g and C v of all worlds, in double precision."""
     model = worlds.model
-    mass_matrix = double(*eval_mass_matrix(model, worlds.state).shape)
-    gravity, coriolis = double(model.joint_dof_count), double(model.joint_dof_count)
+    mass_matrix = unset(*eval_mass_matrix(model, worlds.state).shape)
+    gravity, coriolis = unset(model.joint_dof_count), unset(model.joint_dof_count)
     eval_inverse_dynamics_passive(
         model, worlds.state, mass_matrix=mass_matrix, gravity_force=gravity, coriolis_force=coriolis
     )
@@ -38,7 +36,7 @@ def test_the_terms_add_up_to_inverse_dynamics(worlds, terms):
     mass_matrix, gravity, coriolis = terms
     wanted = np.random.default_rng(7).normal(size=model.joint_dof_count)
     joint_qdd = wp.array(wanted, dtype=wp.float64, device="cpu")
-    joint_f = double(model.joint_dof_count)
+    joint_f = unset(model.joint_dof_count)
     eval_inverse_dynamics_force(
         model,
         worlds.state,
@@ -51,7 +49,7 @@ def test_the_terms_add_up_to_inverse_dynamics(worlds, terms):
     state = model.state()
     state.joint_q.assign(worlds.state.joint_q)
     state.joint_qd.assign(worlds.state.joint_qd)
-    expected = eval_inverse_dynamics(model, state, joint_qdd, double(model.joint_dof_count)).numpy()
+    expected = eval_inverse_dynamics(model, state, joint_qdd, unset(model.joint_dof_count)).numpy()
     expected = expected - model.joint_damping.numpy().astype(float) * state.joint_qd.numpy().astype(float)
     error = RELATIVE_ERROR * max(1.0, np.abs(expected).max())
     np.testing.assert_allclose(joint_f.numpy(), expected, rtol=0.0, atol=error)

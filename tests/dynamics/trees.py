@@ -499,3 +499,8 @@ def tree_from_mujoco(model: mujoco.MjModel) -> Tree:
             )
         )
     return Tree(joints, _single(model.opt.gravity))
+
+
+def unset(*shape: int) -> wp.array:
+    """Return an array of NaN in double precision, for a result that must be written."""
+    return wp.full(shape, float("nan"), dtype=wp.float64, device="cpu")

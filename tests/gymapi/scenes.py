@@ -107,3 +107,19 @@ def position_of(env: gymapi.Env, actor: int, body: int = 0) -> np.ndarray:
     """Return the position of a body in its env."""
     states = gymapi.acquire_gym().get_actor_rigid_body_states(env, actor, gymapi.STATE_ALL)
     return np.array(states["pose"]["p"][body].tolist())
+
+
+def set_modes(
+    gym: gymapi.Gym, env: gymapi.Env, actor: int, mode: int, stiffness: float = 0.0, damping: float = 0.0
+) -> None:
+    """Give all degrees of freedom of an actor a drive mode and gains."""
+    properties = gym.get_actor_dof_properties(env, actor)
+    properties["driveMode"].fill(mode)
+    properties["stiffness"].fill(stiffness)
+    properties["damping"].fill(damping)
+    gym.set_actor_dof_properties(env, actor, properties)
+
+
+def dof_state(gym: gymapi.Gym, env: gymapi.Env, actor: int) -> np.ndarray:
+    """Return positions and velocities of the degrees of freedom of an actor."""
+    return gym.get_actor_dof_states(env, actor, gymapi.STATE_ALL)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pluriverse import gymapi
-from tests.gymapi.scenes import make_sim, undamped
+from tests.gymapi.scenes import make_sim, set_modes, undamped
 
 ENV_COUNT = 3
 FRAME = 1.0 / 60.0  # s
@@ -39,15 +39,6 @@ def script(gym, assets):
     return sim, [*envs, env], actor_handles
 
 
-def drive(gym, env, actor, mode, stiffness, damping):
-    """Give all degrees of freedom of an actor a mode and gains."""
-    props = gym.get_actor_dof_properties(env, actor)
-    props["driveMode"].fill(mode)
-    props["stiffness"].fill(stiffness)
-    props["damping"].fill(damping)
-    gym.set_actor_dof_properties(env, actor, props)
-
-
 def test_components_of_an_actor_are_counted(gym, script):
     _, envs, actors = script
     for env, actor in zip(envs, actors, strict=False):
@@ -63,12 +54,12 @@ def test_every_drive_mode_does_what_its_name_says(gym, script):
     env, actor = envs[1], actors[1]
     num_dofs = gym.get_actor_dof_count(env, actor)
 
-    drive(gym, env, actor, gymapi.DOF_MODE_NONE, 0.0, 0.0)
+    set_modes(gym, env, actor, gymapi.DOF_MODE_NONE, 0.0, 0.0)
     gym.simulate(sim)
     assert not gym.get_actor_dof_states(env, actor, gymapi.STATE_ALL)["vel"].any()
 
     # Efforts add up within a frame, and are gone in the next one. The cart and the pole weigh 1.5 kg.
-    drive(gym, env, actor, gymapi.DOF_MODE_EFFORT, 0.0, 0.0)
+    set_modes(gym, env, actor, gymapi.DOF_MODE_EFFORT, 0.0, 0.0)
     efforts = np.array([6.0, 0.0]).astype(np.float32)
     gym.apply_actor_dof_efforts(env, actor, efforts)
     gym.apply_actor_dof_efforts(env, actor, 0.5 * efforts)
@@ -79,7 +70,7 @@ def test_every_drive_mode_does_what_its_name_says(gym, script):
     momentum = 1.0 * velocity[0] + 0.5 * (state["vel"]["linear"]["y"][2])
     assert momentum == pytest.approx(9.0 * FRAME, rel=1e-3)
 
-    drive(gym, env, actor, gymapi.DOF_MODE_POS, 1000.0, 200.0)
+    set_modes(gym, env, actor, gymapi.DOF_MODE_POS, 1000.0, 200.0)
     dof_props = gym.get_actor_dof_properties(env, actor)
     lower_limits = np.maximum(dof_props["lower"], -math.pi)
     ranges = np.minimum(dof_props["upper"], math.pi) - lower_limits
@@ -91,7 +82,7 @@ def test_every_drive_mode_does_what_its_name_says(gym, script):
         gym.get_actor_dof_states(env, actor, gymapi.STATE_POS)["pos"], targets, atol=1e-3
     )
 
-    drive(gym, env, actor, gymapi.DOF_MODE_VEL, 0.0, 600.0)
+    set_modes(gym, env, actor, gymapi.DOF_MODE_VEL, 0.0, 600.0)
     targets = np.array([0.1, -0.2]).astype("f")
     gym.set_actor_dof_velocity_targets(env, actor, targets)
     for _ in range(60):

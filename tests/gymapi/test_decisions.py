@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pluriverse import gymapi
-from tests.gymapi.scenes import add_env, at, make_sim, undamped
+from tests.gymapi.scenes import add_env, at, dof_state, make_sim, undamped
 
 DT = 1.0 / 60.0
 
@@ -26,18 +26,14 @@ def set_drives(gym, env, actor, **values):
     gym.set_actor_dof_properties(env, actor, properties)
 
 
-def state(gym, env, actor):
-    return gym.get_actor_dof_states(env, actor, gymapi.STATE_ALL)
-
-
 def test_getters_return_copies_and_leave_out_what_flags_do(gym, cart):
     """Editing an array changes nothing; positions or velocities that were not asked for are zero."""
     _, env, actor = cart
-    states = state(gym, env, actor)
+    states = dof_state(gym, env, actor)
     states["pos"], states["vel"] = (0.3, 0.2), (0.1, -0.4)
     gym.set_actor_dof_states(env, actor, states, gymapi.STATE_ALL)
     states["pos"] = 9.0
-    np.testing.assert_allclose(state(gym, env, actor)["pos"], [0.3, 0.2], rtol=1e-6)
+    np.testing.assert_allclose(dof_state(gym, env, actor)["pos"], [0.3, 0.2], rtol=1e-6)
     for flags, names in ((gymapi.STATE_POS, ("vel",)), (gymapi.STATE_VEL, ("pos",)), (0, ("pos", "vel"))):
         found = gym.get_actor_dof_states(env, actor, flags)
         assert all(not found[name].any() for name in names)
@@ -47,7 +43,7 @@ def test_getters_return_copies_and_leave_out_what_flags_do(gym, cart):
         if "pos" in names:
             assert not bodies["pose"]["p"]["z"].any()
     gym.set_actor_dof_states(env, actor, states, gymapi.STATE_VEL)
-    np.testing.assert_allclose(state(gym, env, actor)["pos"], [0.3, 0.2], rtol=1e-6)
+    np.testing.assert_allclose(dof_state(gym, env, actor)["pos"], [0.3, 0.2], rtol=1e-6)
 
 
 def test_gains_without_a_drive_are_a_spring_to_the_target(gym, cart):
@@ -55,7 +51,7 @@ def test_gains_without_a_drive_are_a_spring_to_the_target(gym, cart):
     sim, env, actor = cart
     set_drives(gym, env, actor, driveMode=gymapi.DOF_MODE_NONE, stiffness=(8.0, 0.0), damping=0.0)
     gym.set_actor_dof_position_targets(env, actor, np.array([0.2, 0.0]))  # not in position mode: ignored
-    states = state(gym, env, actor)
+    states = dof_state(gym, env, actor)
     states["pos"] = (0.4, 0.0)
     gym.set_actor_dof_states(env, actor, states, gymapi.STATE_ALL)
     mass = 1.0 + 0.5 * (1.0 - 0.125 / 0.175)  # the upright pole gives way
@@ -63,7 +59,7 @@ def test_gains_without_a_drive_are_a_spring_to_the_target(gym, cart):
     for _ in range(round(0.5 * period / DT)):
         gym.simulate(sim)
     # The target stays zero; half a period later the cart is on the other side, less what implicit steps damp.
-    assert -0.4 < state(gym, env, actor)["pos"][0] < -0.33
+    assert -0.4 < dof_state(gym, env, actor)["pos"][0] < -0.33
 
 
 def test_last_actuation_tensor_of_a_frame_counts(gym, cart):
@@ -75,10 +71,10 @@ def test_last_actuation_tensor_of_a_frame_counts(gym, cart):
     for force in (6.0, 2.0):
         gym.set_dof_actuation_force_tensor(sim, np.array([force, 0.0], dtype=np.float32))
     gym.simulate(sim)
-    first = state(gym, env, actor)["vel"][0]
+    first = dof_state(gym, env, actor)["vel"][0]
     np.testing.assert_allclose(first, 2.0 * DT / mass, rtol=1e-3)
     gym.simulate(sim)
-    np.testing.assert_allclose(state(gym, env, actor)["vel"][0], first, rtol=1e-3)
+    np.testing.assert_allclose(dof_state(gym, env, actor)["vel"][0], first, rtol=1e-3)
 
 
 def test_targets_beyond_limits_are_kept(gym, cart):
@@ -92,7 +88,7 @@ def test_targets_beyond_limits_are_kept(gym, cart):
         gym.simulate(sim)
     assert gym.get_actor_dof_position_targets(env, actor)[0] == 2.0
     # Near rigid, it gives way by millimetres to the 170 N of the drive.
-    np.testing.assert_allclose(state(gym, env, actor)["pos"][0], 0.3, atol=5e-3)
+    np.testing.assert_allclose(dof_state(gym, env, actor)["pos"][0], 0.3, atol=5e-3)
 
 
 def test_friction_of_a_joint_is_a_force(gym, cart):
@@ -101,18 +97,18 @@ def test_friction_of_a_joint_is_a_force(gym, cart):
     set_drives(
         gym, env, actor, driveMode=gymapi.DOF_MODE_EFFORT, stiffness=0.0, damping=0.0, friction=(1.5, 0.0)
     )
-    states = state(gym, env, actor)
+    states = dof_state(gym, env, actor)
     states["vel"] = (0.5, 0.0)
     gym.set_actor_dof_states(env, actor, states, gymapi.STATE_ALL)
     mass = 1.0 + 0.5 * (1.0 - 0.125 / 0.175)
     for _ in range(6):
         gym.simulate(sim)
-    np.testing.assert_allclose(state(gym, env, actor)["vel"][0], 0.5 - 1.5 / mass * 0.1, rtol=0.02)
+    np.testing.assert_allclose(dof_state(gym, env, actor)["vel"][0], 0.5 - 1.5 / mass * 0.1, rtol=0.02)
     gym.set_actor_dof_states(env, actor, np.zeros_like(states), gymapi.STATE_ALL)
     for _ in range(30):
         gym.apply_actor_dof_efforts(env, actor, np.array([1.4, 0.0]))
         gym.simulate(sim)
-    assert abs(state(gym, env, actor)["vel"][0]) < 1e-3
+    assert abs(dof_state(gym, env, actor)["vel"][0]) < 1e-3
 
 
 def test_moving_bodies_without_mass_weigh_a_gram(gym, tmp_path):
@@ -135,7 +131,7 @@ def test_moving_bodies_without_mass_weigh_a_gram(gym, tmp_path):
     set_drives(gym, env, actor, driveMode=gymapi.DOF_MODE_EFFORT, stiffness=0.0, damping=0.0)
     gym.apply_actor_dof_efforts(env, actor, np.array([2.0, 2.0]))
     gym.simulate(sim)
-    np.testing.assert_allclose(state(gym, env, actor)["vel"], [2.0 * DT / 1.001, 2.0 * DT], rtol=1e-3)
+    np.testing.assert_allclose(dof_state(gym, env, actor)["vel"], [2.0 * DT / 1.001, 2.0 * DT], rtol=1e-3)
 
 
 def test_rest_offsets_and_contact_offsets_add_up(gym):

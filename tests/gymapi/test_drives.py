@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pluriverse import gymapi
-from tests.gymapi.scenes import add_env, at, make_sim, undamped
+from tests.gymapi.scenes import add_env, at, dof_state, make_sim, set_modes, undamped
 
 MASS = 1.5  # kg of cart and pole
 
@@ -16,18 +16,6 @@ def cart(gym, assets):
     asset = gym.load_asset(sim, assets, "cartpole.urdf", undamped(fix_base_link=True))
     env = add_env(sim)
     return sim, env, gym.create_actor(env, asset, at(z=1.0), "cartpole", 0, 1)
-
-
-def set_modes(gym, env, actor, mode, stiffness=0.0, damping=0.0):
-    properties = gym.get_actor_dof_properties(env, actor)
-    properties["driveMode"].fill(mode)
-    properties["stiffness"].fill(stiffness)
-    properties["damping"].fill(damping)
-    gym.set_actor_dof_properties(env, actor, properties)
-
-
-def dof_state(gym, env, actor):
-    return gym.get_actor_dof_states(env, actor, gymapi.STATE_ALL)
 
 
 def test_effort_accelerates_for_one_frame(gym, cart):

@@ -15,6 +15,7 @@ import pytest
 import pluriverse as pv
 from pluriverse.recording import RecordedRun
 from pluriverse.recording.moment import contacts_of
+from tests.recording.variant_run import record_variant_run
 
 
 @pytest.fixture(scope="module")
@@ -239,32 +240,16 @@ def test_looks_and_meshes_come_along(tmp_path):
 
 def test_environments_are_recorded_in_the_worlds_that_they_are_in(tmp_path):
     """An environment that changes its variant shows the other world from then on."""
-    from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
-
-    def thing(count):
-        builder = pv.ModelBuilder()
-        for index in range(count):
-            builder.add_shape_sphere(builder.add_body(xform=(index, 0, 1, 0, 0, 0, 1)), radius=0.1)
-        return builder
-
-    entity = VariantEntityCfg(variants={"one": thing(1), "two": thing(2)}, assignment=lambda _: [0, 1])
-    scene = make_scene(SceneCfg(num_envs=2, entities={"thing": entity}, reassignable=True))
-    with scene.simulation(dt=0.01, threads=1) as simulation:
-        with simulation.record(tmp_path / "a.pvr", fps=10) as _:
-            simulation.step(10)
-            simulation.reassign(variants={"thing": [0, 0]})
-            simulation.reset()
-            simulation.step(10)
-        with RecordedRun(tmp_path / "a.pvr") as recording:
-            before, after = recording.worlds_of(0), recording.worlds_of(-1)
-            np.testing.assert_array_equal(after, simulation.environment_world.numpy())
-            assert before[0] == after[0]
-            assert before[1] != after[1]
-            bodies = recording.model.body_world.numpy() == after[1]
-            assert bodies.sum() == 1
-            assert (recording.model.body_world.numpy() == before[1]).sum() == 2
-            now = simulation.state.body_q.numpy()[simulation.model.body_world.numpy() == after[1]]
-            np.testing.assert_array_equal(recording.moment(-1).body_q[bodies], now)
+    last, now = record_variant_run(tmp_path / "a.pvr")
+    with RecordedRun(tmp_path / "a.pvr") as recording:
+        before, after = recording.worlds_of(0), recording.worlds_of(-1)
+        np.testing.assert_array_equal(after, last)
+        assert before[0] == after[0]
+        assert before[1] != after[1]
+        bodies = recording.model.body_world.numpy() == after[1]
+        assert bodies.sum() == 1
+        assert (recording.model.body_world.numpy() == before[1]).sum() == 2
+        np.testing.assert_array_equal(recording.moment(-1).body_q[bodies], now)
 
 
 def test_time_that_goes_back_is_recorded_on(tmp_path):

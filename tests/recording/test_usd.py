@@ -6,6 +6,7 @@ import pytest
 import pluriverse as pv
 from pluriverse.recording import RecordedRun
 from pluriverse.recording.usd import export_usd
+from tests.recording.variant_run import record_variant_run
 
 pytest.importorskip("pxr", reason="the extra 'usd' is not installed")
 
@@ -128,21 +129,7 @@ def test_worlds_and_frames_can_be_chosen(run, tmp_path):
 def test_variants_are_seen_while_they_are_there(tmp_path):
     from pxr import UsdGeom
 
-    from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
-
-    def thing(count):
-        builder = pv.ModelBuilder()
-        for index in range(count):
-            builder.add_shape_sphere(builder.add_body(xform=(index, 0, 1, 0, 0, 0, 1)), radius=0.1)
-        return builder
-
-    entity = VariantEntityCfg(variants={"one": thing(1), "two": thing(2)}, assignment=lambda _: [0, 1])
-    scene = make_scene(SceneCfg(num_envs=2, entities={"thing": entity}, reassignable=True))
-    with scene.simulation(dt=0.01, threads=1) as simulation, simulation.record(tmp_path / "a.pvr", fps=10):
-        simulation.step(10)
-        simulation.reassign(variants={"thing": [0, 0]})
-        simulation.reset()
-        simulation.step(10)
+    record_variant_run(tmp_path / "a.pvr")
     with RecordedRun(tmp_path / "a.pvr") as recording:
         before, after = recording.worlds_of(0), recording.worlds_of(-1)
         stage = opened(recording, tmp_path / "a.usda")

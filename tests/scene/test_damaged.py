@@ -10,7 +10,7 @@ import pytest
 from pluriverse.scene import SapSceneLoaderError, load_scene
 from pluriverse.scene.document import read_scene_document
 
-from .scene_files import write_scene
+from .scene_files import places, write_scene
 
 WHOLE = """
 schema_version: 1
@@ -65,14 +65,6 @@ JUNK = [
     {"x": 1},
     [[]],
 ]
-
-
-def places(value, path=()):
-    """Yield the path of every value below a document."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, below in items:
-        yield (*path, key)
-        yield from places(below, (*path, key))
 
 
 def damaged(document, generator):

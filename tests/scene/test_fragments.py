@@ -4,49 +4,7 @@ import numpy as np
 import pytest
 import yaml
 
-from .scene_files import load_text
-
-SCENE = """
-schema_version: 1
-name: single_box
-simulation:
-  dt: 0.003
-  num_worlds: 1
-  max_rigid_contact: 64
-  solver:
-    contact_preset_variant: approx32
-    line_search_variant: monotone_decay
-builder:
-  rigid_gap: 0.002
-  defaults:
-    shape:
-      density: 1000.0
-      ke: 1000000.0
-      tau: 0.01
-      mu: 0.5
-ground:
-  enabled: true
-  label: DEFAULT_GROUND
-bodies:
-  - id: box
-    mass: 1.0
-    transform:
-      p: [0.0, 0.0, 1.0]
-      q: identity
-    shapes:
-      - type: box
-        hx: 0.5
-        hy: 0.5
-        hz: 0.5
-joints:
-  - id: box_free
-    type: free
-    parent: world
-    child: box
-articulations:
-  - id: box_articulation
-    joints: [box_free]
-"""
+from .scene_files import SINGLE_BOX, load_text
 
 # A leg of one hinge, which stands after the box: joint 1, coordinate 7, degree of freedom 6.
 LEG = """
@@ -70,7 +28,7 @@ articulations:
 
 def scene_with(fragment: str, *, replace: bool = False) -> str:
     """Return the scene with a fragment: sections are replaced, or lists continued and mappings merged."""
-    scene = yaml.safe_load(SCENE)
+    scene = yaml.safe_load(SINGLE_BOX)
     for part in [fragment] if replace else [LEG, fragment]:
         for key, value in (yaml.safe_load(part) or {}).items():
             if replace or key not in scene:
@@ -91,16 +49,6 @@ def loaded(folder, fragment: str, *, replace: bool = False):
         assert simulation.report().frozen_worlds == ()
         assert simulation.report().unconverged_step_count == 0
     return scene
-
-
-def test_the_minimal_scene_falls_with_its_own_time_step_and_solver(tmp_path):
-    scene = loaded(tmp_path, "", replace=True)
-    assert (scene.settings.dt, scene.settings.max_rigid_contact) == (0.003, 64)
-    assert scene.settings.solver_options == {
-        "contact_preset_variant": "approx32",
-        "line_search_variant": "monotone_decay",
-    }
-    assert scene.model.body_mass.numpy() == pytest.approx([1001.0])  # the point mass and a cube of 1000 kg/m³
 
 
 def test_a_simulation_block_of_another_preset(tmp_path):

@@ -25,6 +25,7 @@ from pluriverse.scene import SapSceneLoaderError, load_scene
 from pluriverse.scene.document import read_scene_document
 from pluriverse.scene.schema import Scene
 
+from .scene_files import places
 from .test_features import FOLDER, mappings
 
 # Without those whose assets come from elsewhere, or need a package that may be missing.
@@ -114,14 +115,6 @@ def validate(document):
     Scene.model_validate(document, context=models)
     models[id(document)] = Scene
     return models
-
-
-def places(value, path=()):
-    """Yield the path of every value below a document."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, below in items:
-        yield (*path, key)
-        yield from places(below, (*path, key))
 
 
 def replaced(document, path, value):

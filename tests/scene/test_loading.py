@@ -18,38 +18,10 @@ from pluriverse.scene.schema import SolverOptions
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
-from .scene_files import BOX, CHAIN, load_text, write_scene
+from .scene_files import BOX, CHAIN, SINGLE_BOX, load_text, write_scene
 
 # Model arrays are float32; what the scene says passes through one rounding.
 ROUNDING = 2.0**-23
-
-SINGLE_BOX = """
-schema_version: 1
-name: single_box
-simulation:
-  dt: 0.003
-  num_worlds: 1
-  max_rigid_contact: 64
-  solver:
-    contact_preset_variant: approx32
-    line_search_variant: monotone_decay
-builder:
-  rigid_gap: 0.002
-  defaults:
-    shape: {density: 1000.0, ke: 1000000.0, tau: 0.01, mu: 0.5}
-ground:
-  enabled: true
-  label: DEFAULT_GROUND
-bodies:
-  - id: box
-    mass: 1.0
-    transform: {p: [0.0, 0.0, 1.0], q: identity}
-    shapes: [{type: box, hx: 0.5, hy: 0.5, hz: 0.5}]
-joints:
-  - {id: box_free, type: free, parent: world, child: box}
-articulations:
-  - {id: box_articulation, joints: [box_free]}
-"""
 
 
 def test_the_minimal_scene_of_the_format(tmp_path):

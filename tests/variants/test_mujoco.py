@@ -7,6 +7,7 @@ import pluriverse as pv
 from pluriverse.randomization import Randomizer, Uniform, gravity, pseudo_inertia
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
+from tests.variants.environment_state import environment_state
 from tests.variants.objects import arm_builder, ball_builder, box_builder, mesh_spec, pile_builder
 
 DT = 0.005
@@ -43,13 +44,6 @@ def make(share_layouts, count=6, variants=VARIANTS):
         device="cpu",
     )
     return scene.simulation(dt=DT, solver=SolverMuJoCo(scene.model))
-
-
-def environment_state(simulation, environment):
-    """Return the coordinates of an environment, whichever world it is in."""
-    start = simulation.model.joint_coord_world_start.numpy()
-    world = int(simulation.environment_world.numpy()[environment])
-    return simulation.state.joint_q.numpy()[start[world] : start[world + 1]]
 
 
 @pytest.mark.parametrize("share_layouts", [True, False])

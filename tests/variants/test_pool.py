@@ -10,6 +10,7 @@ from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.variants import PreparedWorlds, SceneCfg, VariantEntityCfg, make_scene
 from pluriverse.variants.pool import MISS_PROBABILITY, shared_counts
 from pluriverse.warnings import SimulationError
+from tests.variants.environment_state import environment_state
 from tests.variants.objects import arm_builder, ball_builder, box_builder, pile_builder
 
 DT = 0.005
@@ -30,12 +31,6 @@ def make(prepared, count=6, *, solver=SolverSAP, assignment=None, strict=False):
     )
     scene = make_scene(config, device="cpu")
     return scene.simulation(dt=DT, solver=solver(scene.model), strict=strict)
-
-
-def environment_state(simulation, environment):
-    start = simulation.model.joint_coord_world_start.numpy()
-    world = int(simulation.environment_world.numpy()[environment])
-    return simulation.state.joint_q.numpy()[start[world] : start[world + 1]]
 
 
 def assert_pool_is_sound(simulation):

@@ -1,22 +1,15 @@
 """The viewer of recordings without a browser: playing, scrubbing, what is drawn."""
 
-import time
-
 import numpy as np
 import pytest
 
 import pluriverse as pv
 from pluriverse.recording import RecordedRun
 from pluriverse.viewer.overlays import Overlay
+from tests.recording.variant_run import record_variant_run
+from tests.viewer.waiting import wait_until
 
 pytest.importorskip("viser", reason="the extra 'view' is not installed")
-
-
-def wait_until(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the viewer did not do it in time"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -85,23 +78,8 @@ def test_wrong_recordings_and_worlds_are_refused(path, tmp_path):
 
 
 def test_variants_of_a_recording_are_drawn_as_they_were(tmp_path):
-    from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
-
-    def thing(count):
-        builder = pv.ModelBuilder()
-        for index in range(count):
-            builder.add_shape_sphere(builder.add_body(xform=(index, 0, 1, 0, 0, 0, 1)), radius=0.1)
-        return builder
-
-    entity = VariantEntityCfg(variants={"one": thing(1), "two": thing(2)}, assignment=lambda _: [0, 1])
-    scene = make_scene(SceneCfg(num_envs=2, entities={"thing": entity}, reassignable=True))
-    path = tmp_path / "a.pvr"
-    with scene.simulation(dt=0.01, threads=1) as simulation, simulation.record(path, fps=10):
-        simulation.step(10)
-        simulation.reassign(variants={"thing": [0, 0]})
-        simulation.reset()
-        simulation.step(10)
-    with pv.view(path, verbose=False) as viewer:
+    record_variant_run(tmp_path / "a.pvr")
+    with pv.view(tmp_path / "a.pvr", verbose=False) as viewer:
         viewer.is_playing = False
         for frame, count in ((0, 3), (viewer.recording.frame_count - 1, 2), (0, 3)):
             viewer.frame = frame

@@ -15,13 +15,7 @@ from pluriverse.viewer.overlays import Overlay
 from pluriverse.viewer.panel import trouble_text, world_ranges, worlds_of_ranges
 from pluriverse.viewer.plots import History, Plot
 from pluriverse.viewer.pull import Pull
-
-
-def wait_until(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the viewer did not do it in time"
-        time.sleep(0.02)
+from tests.viewer.waiting import wait_until
 
 
 def test_every_seen_shape_is_drawn_once_where_it_is(viewer, simulation):

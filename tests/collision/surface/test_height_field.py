@@ -8,32 +8,19 @@ import pluriverse as pv
 from pluriverse.geometry import stairs_terrain, wave_terrain
 from pluriverse.types import GeoType
 from tests.collision.pairs import (
+    SHAPES,
     ShapeSpec,
     box,
-    capsule,
     collide,
     collide_pairs,
     cone,
     cylinder,
-    ellipsoid,
-    hull,
     plane,
     random_poses,
     read_contacts,
     sphere,
 )
 
-SHAPES = {
-    "sphere": sphere(0.1),
-    "capsule": capsule(0.1, 0.2),
-    "ellipsoid": ellipsoid(0.1, 0.2, 0.3),
-    "cylinder": cylinder(0.1, 0.2),
-    "disc": cylinder(0.2, 0.01),
-    "box": box(0.1, 0.2, 0.3),
-    "plate": box(0.3, 0.3, 0.01),
-    "cone": cone(0.15, 0.2),
-    "hull": hull(np.random.default_rng(3).normal(size=(60, 3)) * 0.1),
-}
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 GAP = 0.1
 # Single-precision rounding of points over the 0.5 m of a pair, a few operations deep.
