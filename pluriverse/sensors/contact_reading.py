@@ -9,17 +9,12 @@ The rules are those of MuJoCo's `<contact>` sensor ([MuJoCo] XML reference, sens
 import warp as wp
 
 from pluriverse.builder.sensor_sides import SensorSide
+from pluriverse.builder.sensors import SensorType
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.sensors.contact_wrenches import point_in_world
-from pluriverse.sensors.measure import (
-    CONTACT,
-    SensedForces,
-    SensorTable,
-    frame_pose,
-    is_inside,
-)
+from pluriverse.sensors.measure import SensedForces, SensorTable, frame_pose, is_inside
 from pluriverse.sensors.sides import is_of_side
 
 MINDIST = wp.constant(1)
@@ -189,7 +184,7 @@ def read_contacts_of_sensor(
     sensor = table.start[world] + index
     if sensor >= table.start[world + 1]:
         return
-    if table.type[sensor] != CONTACT or world_frozen[world] != 0:
+    if table.type[sensor] != SensorType.CONTACT or world_frozen[world] != 0:
         return
     column = table.column[sensor]
     for k in range(table.dim[sensor]):

@@ -10,23 +10,13 @@ whose standard deviation after a time t is `bias_walk` sqrt(t). Random numbers d
 identity of the world, its number of resets, the sample since then and the sensor; not on the batch.
 """
 
-# ruff: noqa: SIM109, since Warp knows no tuples in conditions
-
 import warp as wp
 
 from pluriverse.builder.sensor_sides import DIM_MAX
+from pluriverse.builder.sensors import SensorType
 from pluriverse.launch import launch_kernel
 from pluriverse.math.counter_random import open_uniform_of, philox
-from pluriverse.sensors.measure import (
-    BALLQUAT,
-    FRAMEQUAT,
-    FRAMEXAXIS,
-    FRAMEZAXIS,
-    GEOMNORMAL,
-    RANGEFINDER,
-    TOUCH,
-    SensorTable,
-)
+from pluriverse.sensors.measure import SensorTable
 
 _MODULE = "pluriverse.sensors.corruption"
 SENSOR_STREAM = wp.constant(wp.uint32(0x73656E73))
@@ -128,21 +118,25 @@ def corrupt_sensor(
             bias = bias + step * normal_number(noise, world, sample, index, k, 1)
         noise.bias[world, column + k] = bias
         # A range finder that sees nothing reports -1, without noise.
-        if not (kind == RANGEFINDER and value < 0.0):
+        if not (kind == SensorType.RANGEFINDER and value < 0.0):
             value = value + bias
             if noise.std[world, index] > 0.0:
                 value = value + noise.std[world, index] * normal_number(noise, world, sample, index, k, 2)
-            if kind == RANGEFINDER or kind == TOUCH:
+            if kind == SensorType.RANGEFINDER or kind == SensorType.TOUCH:
                 value = wp.max(value, 0.0)
         cutoff = table.cutoff[sensor]
-        if cutoff > 0.0 and kind < GEOMNORMAL:
+        if cutoff > 0.0 and kind < SensorType.GEOMNORMAL:
             value = wp.min(value, cutoff)
-            if kind != RANGEFINDER:
+            if kind != SensorType.RANGEFINDER:
                 value = wp.max(value, -cutoff)
         norm += value * value
         measured[world, column + k] = value
-    is_unit = kind == BALLQUAT or kind == FRAMEQUAT or (kind >= FRAMEXAXIS and kind <= FRAMEZAXIS)
-    is_unit = is_unit or kind == GEOMNORMAL
+    is_unit = (
+        kind == SensorType.BALLQUAT
+        or kind == SensorType.FRAMEQUAT
+        or (kind >= SensorType.FRAMEXAXIS and kind <= SensorType.FRAMEZAXIS)
+    )
+    is_unit = is_unit or kind == SensorType.GEOMNORMAL
     if is_unit and norm > 0.0:
         for k in range(dim):
             measured[world, column + k] = measured[world, column + k] / wp.sqrt(norm)

@@ -8,10 +8,9 @@ the state before it, as in MuJoCo's forward dynamics. Formulas and signs are tho
 MuJoCo's documentation ([MuJoCo] XML reference, sensor).
 """
 
-# ruff: noqa: SIM109, since Warp knows no tuples in conditions
-
 import warp as wp
 
+from pluriverse.builder.sensors import SensorType
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, Topology
 from pluriverse.model.contacts import stored_contact_count
@@ -21,45 +20,6 @@ from pluriverse.sensors.contact_wrenches import point_in_world
 from pluriverse.types import GeoType, JointTargetMode
 
 _MODULE = "pluriverse.sensors.measure"
-
-ACCELEROMETER = wp.constant(1)
-VELOCIMETER = wp.constant(2)
-GYRO = wp.constant(3)
-FORCE = wp.constant(4)
-TORQUE = wp.constant(5)
-MAGNETOMETER = wp.constant(6)
-TOUCH = wp.constant(7)
-RANGEFINDER = wp.constant(8)
-CAMPROJECTION = wp.constant(9)
-JOINTPOS = wp.constant(10)
-JOINTVEL = wp.constant(11)
-JOINTACTUATORFRC = wp.constant(12)
-JOINTLIMITPOS = wp.constant(13)
-JOINTLIMITVEL = wp.constant(14)
-BALLQUAT = wp.constant(15)
-BALLANGVEL = wp.constant(16)
-FRAMEPOS = wp.constant(17)
-FRAMEQUAT = wp.constant(18)
-FRAMEXAXIS = wp.constant(19)
-FRAMEYAXIS = wp.constant(20)
-FRAMEZAXIS = wp.constant(21)
-FRAMELINVEL = wp.constant(22)
-FRAMEANGVEL = wp.constant(23)
-FRAMELINACC = wp.constant(24)
-FRAMEANGACC = wp.constant(25)
-SUBTREECOM = wp.constant(26)
-SUBTREELINVEL = wp.constant(27)
-SUBTREEANGMOM = wp.constant(28)
-INSIDESITE = wp.constant(29)
-E_POTENTIAL = wp.constant(30)
-E_KINETIC = wp.constant(31)
-CLOCK = wp.constant(32)
-CONTACT = wp.constant(33)
-GEOMDIST = wp.constant(34)
-GEOMNORMAL = wp.constant(35)
-GEOMFROMTO = wp.constant(36)
-TENDONLIMITPOS = wp.constant(37)
-TENDONLIMITVEL = wp.constant(38)
 
 
 @wp.struct
@@ -312,7 +272,7 @@ def measure_sensor(
     if world_frozen[world] != 0:
         return  # its state may be no number; the last values stay
     kind = table.type[sensor]
-    if kind == RANGEFINDER or (kind >= CONTACT and kind <= GEOMFROMTO):
+    if kind == SensorType.RANGEFINDER or (kind >= SensorType.CONTACT and kind <= SensorType.GEOMFROMTO):
         return  # stages of their own
     body = table.body[sensor]
     gravity = model.gravity[world]
@@ -322,9 +282,14 @@ def measure_sensor(
 
     # Frames, at the state that the sensor belongs to.
     pose = frame_pose(body, table.xform[sensor], after.body_q)
-    if kind == ACCELEROMETER or kind == FORCE or kind == TORQUE or kind == TOUCH:
+    if (
+        kind == SensorType.ACCELEROMETER
+        or kind == SensorType.FORCE
+        or kind == SensorType.TORQUE
+        or kind == SensorType.TOUCH
+    ):
         pose = frame_pose(body, table.xform[sensor], before.body_q)
-    if kind == FRAMELINACC or kind == FRAMEANGACC:
+    if kind == SensorType.FRAMELINACC or kind == SensorType.FRAMEANGACC:
         pose = frame_pose(body, table.xform[sensor], before.body_q)
     origin = wp.transform_get_translation(pose)
     body_rotation = wp.transform_get_rotation(pose)
@@ -337,35 +302,35 @@ def measure_sensor(
     reference_rotation = wp.transform_get_rotation(reference)
     vector = wp.vec3()
 
-    if kind == ACCELEROMETER or kind == FRAMELINACC:
+    if kind == SensorType.ACCELEROMETER or kind == SensorType.FRAMELINACC:
         vector = wp.spatial_top(frame_acceleration(body, origin, before, forces, model.body_com, gravity))
-        if kind == ACCELEROMETER:
+        if kind == SensorType.ACCELEROMETER:
             vector = wp.quat_rotate_inv(body_rotation, vector)
-    elif kind == FRAMEANGACC:
+    elif kind == SensorType.FRAMEANGACC:
         vector = wp.spatial_bottom(frame_acceleration(body, origin, before, forces, model.body_com, gravity))
-    elif kind == VELOCIMETER:
+    elif kind == SensorType.VELOCIMETER:
         vector = wp.spatial_top(frame_velocity(body, origin, after, model.body_com))
         vector = wp.quat_rotate_inv(body_rotation, vector)
-    elif kind == GYRO:
+    elif kind == SensorType.GYRO:
         vector = wp.spatial_bottom(frame_velocity(body, origin, after, model.body_com))
         vector = wp.quat_rotate_inv(body_rotation, vector)
-    elif kind == FORCE or kind == TORQUE:
+    elif kind == SensorType.FORCE or kind == SensorType.TORQUE:
         if body >= 0:
             force = wp.spatial_top(forces.carried[body])
             vector = force
-            if kind == TORQUE:
+            if kind == SensorType.TORQUE:
                 arm = wp.transform_point(before.body_q[body], model.body_com[body]) - origin
                 vector = wp.spatial_bottom(forces.carried[body]) + wp.cross(arm, force)
         vector = wp.quat_rotate_inv(body_rotation, vector)
-    elif kind == MAGNETOMETER:
+    elif kind == SensorType.MAGNETOMETER:
         field = table.parameter[sensor]
         vector = wp.quat_rotate_inv(body_rotation, wp.vec3(field[0], field[1], field[2]))
-    elif kind == TOUCH:
+    elif kind == SensorType.TOUCH:
         is_positive = True
         vector[0] = sum_touch(
             world, body, pose, table.zone_type[sensor], table.zone_size[sensor], model, before, forces
         )
-    elif kind == CAMPROJECTION:
+    elif kind == SensorType.CAMPROJECTION:
         # The reference is the camera, which looks along -z with y up.
         local = wp.quat_rotate_inv(reference_rotation, origin - reference_origin)
         lens = table.parameter[sensor]  # focal length and centre, in pixels
@@ -373,24 +338,24 @@ def measure_sensor(
         if wp.abs(depth) < 1.0e-15:
             depth = wp.where(depth < 0.0, -1.0e-15, 1.0e-15)
         vector = wp.vec3(lens[2] + lens[0] * local[0] / depth, lens[3] - lens[1] * local[1] / depth, 0.0)
-    elif kind == JOINTPOS or kind == JOINTVEL or kind == JOINTACTUATORFRC:
+    elif kind == SensorType.JOINTPOS or kind == SensorType.JOINTVEL or kind == SensorType.JOINTACTUATORFRC:
         first = table.term[sensor]
         for term in range(first, first + table.term_count[sensor]):
             coord = table.term_coord[term]
             dof = table.term_dof[term]
             share = float(0.0)
-            if kind == JOINTPOS:
+            if kind == SensorType.JOINTPOS:
                 share = after.joint_q[coord] - table.term_offset[term]
-            elif kind == JOINTVEL:
+            elif kind == SensorType.JOINTVEL:
                 share = after.joint_qd[dof]
             else:
                 if forces.drives.mode[dof] != JointTargetMode.NONE:  # `joint_f` is no effort of an actuator
                     share = drive_effort(forces.drives, dof, driven.joint_q[coord], driven.joint_qd[dof])
             vector[0] = vector[0] + table.term_coefficient[term] * share
-        if kind != JOINTACTUATORFRC and table.segment_count[sensor] > 0:
+        if kind != SensorType.JOINTACTUATORFRC and table.segment_count[sensor] > 0:
             stretch_now = sum_segments(table, sensor, after, model.body_com)
-            vector[0] = vector[0] + wp.where(kind == JOINTPOS, stretch_now[0], stretch_now[1])
-    elif kind == TENDONLIMITPOS or kind == TENDONLIMITVEL:
+            vector[0] = vector[0] + wp.where(kind == SensorType.JOINTPOS, stretch_now[0], stretch_now[1])
+    elif kind == SensorType.TENDONLIMITPOS or kind == SensorType.TENDONLIMITVEL:
         total = sum_segments(table, sensor, after, model.body_com)
         first = table.term[sensor]
         for term in range(first, first + table.term_count[sensor]):
@@ -402,10 +367,10 @@ def measure_sensor(
         under = total[0] - limits[0] - limits[2]
         over = limits[1] - total[0] - limits[2]
         if under < 0.0:
-            vector[0] = wp.where(kind == TENDONLIMITPOS, under, total[1])
+            vector[0] = wp.where(kind == SensorType.TENDONLIMITPOS, under, total[1])
         elif over < 0.0:
-            vector[0] = wp.where(kind == TENDONLIMITPOS, over, -total[1])
-    elif kind == JOINTLIMITPOS or kind == JOINTLIMITVEL:
+            vector[0] = wp.where(kind == SensorType.TENDONLIMITPOS, over, -total[1])
+    elif kind == SensorType.JOINTLIMITPOS or kind == SensorType.JOINTLIMITVEL:
         term = table.term[sensor]
         position = after.joint_q[table.term_coord[term]]
         dof = table.term_dof[term]
@@ -413,54 +378,58 @@ def measure_sensor(
         below = position - model.joint_limit_lower[dof] - margin
         above = model.joint_limit_upper[dof] - position - margin
         if below < 0.0:
-            vector[0] = wp.where(kind == JOINTLIMITPOS, below, after.joint_qd[dof])
+            vector[0] = wp.where(kind == SensorType.JOINTLIMITPOS, below, after.joint_qd[dof])
         elif above < 0.0:
-            vector[0] = wp.where(kind == JOINTLIMITPOS, above, -after.joint_qd[dof])
-    elif kind == BALLQUAT:
+            vector[0] = wp.where(kind == SensorType.JOINTLIMITPOS, above, -after.joint_qd[dof])
+    elif kind == SensorType.BALLQUAT:
         q = read_quat(after.joint_q, table.coord[sensor])
         value = wp.vec4(q[3], q[0], q[1], q[2])
         is_bounded = False
-    elif kind == BALLANGVEL:
+    elif kind == SensorType.BALLANGVEL:
         dof = table.dof[sensor]
         q = read_quat(after.joint_q, table.coord[sensor])
         vector = wp.quat_rotate_inv(
             q, wp.vec3(after.joint_qd[dof], after.joint_qd[dof + 1], after.joint_qd[dof + 2])
         )
         vector = wp.quat_rotate_inv(wp.transform_get_rotation(table.xform[sensor]), vector)
-    elif kind == FRAMEPOS:
+    elif kind == SensorType.FRAMEPOS:
         vector = wp.quat_rotate_inv(reference_rotation, origin - reference_origin)
-    elif kind == FRAMEQUAT:
+    elif kind == SensorType.FRAMEQUAT:
         q = wp.normalize(wp.quat_inverse(reference_rotation) * body_rotation)
         value = wp.vec4(q[3], q[0], q[1], q[2])
         is_bounded = False
-    elif kind >= FRAMEXAXIS and kind <= FRAMEZAXIS:
+    elif kind >= SensorType.FRAMEXAXIS and kind <= SensorType.FRAMEZAXIS:
         axis = wp.vec3()
-        axis[kind - FRAMEXAXIS] = 1.0
+        axis[kind - SensorType.FRAMEXAXIS] = 1.0
         vector = wp.quat_rotate_inv(reference_rotation, wp.quat_rotate(body_rotation, axis))
         is_bounded = False
-    elif kind == FRAMELINVEL or kind == FRAMEANGVEL:
+    elif kind == SensorType.FRAMELINVEL or kind == SensorType.FRAMEANGVEL:
         own = frame_velocity(body, origin, after, model.body_com)
         vector = wp.spatial_top(own)
-        if kind == FRAMEANGVEL:
+        if kind == SensorType.FRAMEANGVEL:
             vector = wp.spatial_bottom(own)
         if is_relative:
             reference_velocity = frame_velocity(reference_body, reference_origin, after, model.body_com)
-            if kind == FRAMEANGVEL:
+            if kind == SensorType.FRAMEANGVEL:
                 vector -= wp.spatial_bottom(reference_velocity)
             else:
                 vector -= wp.spatial_top(reference_velocity)
                 vector -= wp.cross(wp.spatial_bottom(reference_velocity), origin - reference_origin)
             vector = wp.quat_rotate_inv(reference_rotation, vector)
-    elif kind == INSIDESITE:
+    elif kind == SensorType.INSIDESITE:
         inside = is_inside(
             table.zone_type[sensor],
             table.zone_size[sensor],
             wp.transform_point(wp.transform_inverse(reference), origin),
         )
         vector[0] = wp.where(inside, 1.0, 0.0)
-    elif kind == CLOCK:
+    elif kind == SensorType.CLOCK:
         vector[0] = float(time[world])
-    elif kind == E_POTENTIAL or kind == E_KINETIC or (kind >= SUBTREECOM and kind <= SUBTREEANGMOM):
+    elif (
+        kind == SensorType.E_POTENTIAL
+        or kind == SensorType.E_KINETIC
+        or (kind >= SensorType.SUBTREECOM and kind <= SensorType.SUBTREEANGMOM)
+    ):
         # Sums over bodies, in double precision.
         template = topology.world_template[world]
         first_node = topology.template_node[template]
@@ -490,9 +459,9 @@ def measure_sensor(
                 moment += own_mass * com
                 momentum += own_mass * velocity
                 spin += own_spin + wp.cross(com, own_mass * velocity)
-                if kind == E_POTENTIAL:
+                if kind == SensorType.E_POTENTIAL:
                     energy -= own_mass * wp.dot(wp.vec3d(gravity), com)
-                elif kind == E_KINETIC:
+                elif kind == SensorType.E_KINETIC:
                     twice = own_mass * wp.dot(velocity, velocity)
                     twice += wp.dot(own_spin, wp.vec3d(wp.spatial_bottom(after.body_qd[other])))
                     energy += wp.float64(0.5) * twice
@@ -500,23 +469,23 @@ def measure_sensor(
                     for dof in range(first_dof, first_dof + topology.node_dof_count[first_node + node]):
                         speed = wp.float64(after.joint_qd[dof])
                         energy += wp.float64(0.5) * wp.float64(model.joint_armature[dof]) * speed * speed
-        if kind == E_POTENTIAL:
+        if kind == SensorType.E_POTENTIAL:
             first = table.term[sensor]
             for term in range(first, first + table.term_count[sensor]):
                 stretch = wp.float64(after.joint_q[table.term_coord[term]] - table.term_offset[term])
                 energy += wp.float64(0.5) * wp.float64(table.term_coefficient[term]) * stretch * stretch
             vector[0] = float(energy)
-        elif kind == E_KINETIC:
+        elif kind == SensorType.E_KINETIC:
             vector[0] = float(energy)
         elif mass > wp.float64(0.0):
             centre = moment / mass
-            if kind == SUBTREECOM:
+            if kind == SensorType.SUBTREECOM:
                 vector = wp.vec3(centre)
-            elif kind == SUBTREELINVEL:
+            elif kind == SensorType.SUBTREELINVEL:
                 vector = wp.vec3(momentum / mass)
             else:
                 vector = wp.vec3(spin - wp.cross(centre, momentum))
-        elif kind == SUBTREECOM:
+        elif kind == SensorType.SUBTREECOM:
             vector = origin
 
     dim = table.dim[sensor]

@@ -9,13 +9,14 @@ those of its own body. Without a hit in reach the value is -1, as in MuJoCo.
 
 import warp as wp
 
+from pluriverse.builder.sensors import SensorType
 from pluriverse.launch import launch_kernel
 from pluriverse.model import State
 from pluriverse.render import RayCaster
 from pluriverse.render.raycast.scene import RayScene
 from pluriverse.render.raycast.trace import Excluded, trace_world
 from pluriverse.render.raycast.tree import make_world_trees
-from pluriverse.sensors.measure import RANGEFINDER, SensorTable, frame_pose
+from pluriverse.sensors.measure import SensorTable, frame_pose
 
 # Reach of a ray [m]; the ray caster takes lengths of up to 1e30 for none.
 MAX_RANGE = wp.constant(1.0e20)
@@ -41,7 +42,7 @@ def find_range(
     sensor = table.start[world] + index
     if sensor >= table.start[world + 1]:
         return
-    if table.type[sensor] != RANGEFINDER or world_frozen[world] != 0:
+    if table.type[sensor] != SensorType.RANGEFINDER or world_frozen[world] != 0:
         return
     body = table.body[sensor]
     pose = frame_pose(body, table.xform[sensor], body_q)

@@ -13,13 +13,14 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.sensor_sides import SensorSide
+from pluriverse.builder.sensors import SensorType
 from pluriverse.collision.components import to_double, to_single
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_point
 from pluriverse.collision.convex.touch import find_touch
 from pluriverse.collision.hull import HullData, make_hull_data
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State, Topology
-from pluriverse.sensors.measure import GEOMDIST, GEOMFROMTO, GEOMNORMAL, SensorTable
+from pluriverse.sensors.measure import SensorTable
 from pluriverse.sensors.sides import is_of_side
 from pluriverse.types import GeoType
 
@@ -202,7 +203,7 @@ def measure_distance(
     if sensor >= table.start[world + 1]:
         return
     kind = table.type[sensor]
-    if kind < GEOMDIST or kind > GEOMFROMTO or world_frozen[world] != 0:
+    if kind < SensorType.GEOMDIST or kind > SensorType.GEOMFROMTO or world_frozen[world] != 0:
         return
     cutoff = table.cutoff[sensor]
     count = shapes.body.shape[0]
@@ -246,9 +247,9 @@ def measure_distance(
         value = nearest.distance
         if cutoff > 0.0:
             value = wp.max(value, -cutoff)  # a cutoff bounds both ways, as with MuJoCo
-        if kind == GEOMNORMAL:
+        if kind == SensorType.GEOMNORMAL:
             value = way[k]
-        elif kind == GEOMFROMTO:
+        elif kind == SensorType.GEOMFROMTO:
             value = wp.where(k < 3, nearest.point0[k % 3], nearest.point1[k % 3])
         data[world, column + k] = value
         measured[world, column + k] = value
