@@ -81,7 +81,9 @@ def by_actors(files: dict[str, Path], count: int) -> pv.Model:
     params.up_axis, params.gravity = gymapi.UP_AXIS_Z, gymapi.Vec3(0.0, 0.0, -9.81)
     sim = gym.create_sim(0, -1, gymapi.SIM_PHYSX, params)
     params.physx.num_threads = 1
-    gym.add_ground(sim, gymapi.PlaneParams())
+    ground = gymapi.PlaneParams()
+    ground.normal = gymapi.Vec3(0.0, 0.0, 1.0)  # along y by default, whatever the up axis is
+    gym.add_ground(sim, ground)
     actors: dict[str, list[tuple[Any, Any]]] = {kind: [] for kind in (*ACTOR_ROBOTS, "pile8")}
     for kind in ACTOR_ROBOTS:
         options = gymapi.AssetOptions()
