@@ -34,10 +34,10 @@ def contact_arm(
 ) -> wp.vec3:
     """Return a contact point, from the middle of its shape, in world axes [m]."""
     body = model.shape_body[shape]
-    arm = point - state.origin[shape]
+    arm = point - state.place[shape].origin
     if body >= 0:
         arm = rotation_of(wp.transform_get_rotation(body_q[body])) * point
-    return arm - state.middle[shape]
+    return arm - state.place[shape].middle
 
 
 @wp.func
@@ -53,12 +53,14 @@ def acting_distance(
     sliding_speed: float,
 ) -> float:
     """Return up to which distance a contact acts, whose points part at `velocity` (`contact_horizon`) [m]."""
-    friction = wp.max(state.friction[shape0], state.friction[shape1])
-    time = wp.max(state.lead[shape0], state.lead[shape1]) / wp.sqrt(1.0 + friction * friction)
+    friction = wp.max(state.place[shape0].friction, state.place[shape1].friction)
+    time = wp.max(state.place[shape0].lead, state.place[shape1].lead) / wp.sqrt(1.0 + friction * friction)
     parting = wp.dot(normal, velocity)
     sliding = wp.length(velocity - parting * normal)
     # It may act anywhere between its points, and by its moments.
-    turning = wp.length(spin1 - spin0) * wp.max(state.spin_length[shape0], state.spin_length[shape1])
+    turning = wp.length(spin1 - spin0) * wp.max(
+        state.place[shape0].spin_length, state.place[shape1].spin_length
+    )
     between = wp.max(wp.length(spin0), wp.length(spin1)) * wp.max(distance, 0.0)
     opening = wp.max(friction * (sliding + between), sliding_speed)
     return time * (opening + turning - parting)
@@ -77,15 +79,20 @@ def is_idle(
 ) -> bool:
     """Return whether a contact does not act if velocities change by no more than is usual."""
     shape0, shape1 = output.shape0[slot], output.shape1[slot]
-    lead = wp.max(state.lead[shape0], state.lead[shape1])
-    change = state.change[shape0] + state.change[shape1]
+    lead = wp.max(state.place[shape0].lead, state.place[shape1].lead)
+    change = state.place[shape0].change + state.place[shape1].change
     # Of a shape that may come to move at any speed, nothing is idle.
     if is_repeated == 0 and change < ANY_SPEED:
         change = wp.min(change, usual)
-    spin0, spin1 = state.spin[shape0], state.spin[shape1]
+    spin0, spin1 = state.place[shape0].spin, state.place[shape1].spin
     arm0 = contact_arm(model, state, body_q, shape0, output.point0[slot])
     arm1 = contact_arm(model, state, body_q, shape1, output.point1[slot])
-    velocity = state.velocity[shape1] + wp.cross(spin1, arm1) - state.velocity[shape0] - wp.cross(spin0, arm0)
+    velocity = (
+        state.place[shape1].velocity
+        + wp.cross(spin1, arm1)
+        - state.place[shape0].velocity
+        - wp.cross(spin0, arm0)
+    )
     distance = output.separation[slot]
     acting = acting_distance(
         state, shape0, shape1, output.normal[slot], velocity, spin0, spin1, distance, sliding_speed

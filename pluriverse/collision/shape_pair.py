@@ -65,7 +65,7 @@ def bounds_overlap(a: bounds_vector, b: bounds_vector) -> bool:
 @wp.func
 def plane_normal(state: ShapeState, plane: int) -> wp.vec3:
     """Return the unit normal of a plane, world axes."""
-    rotation = state.rotation[plane]
+    rotation = state.place[plane].rotation
     return wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
 
 
@@ -74,9 +74,11 @@ def plane_height_bound(state: ShapeState, plane: int, shape: int) -> float:
     """Return a lower bound of the height of a shape over a plane [m]."""
     up = plane_normal(state, plane)
     bounds = state.bounds[shape]
-    center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (state.origin[plane] + state.offset[plane])
+    center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (
+        state.place[plane].origin + state.place[plane].offset
+    )
     # The bounds hold what the shape may move by itself.
-    moved = state.threshold[shape]
+    moved = state.place[shape].threshold
     extent = wp.abs(up[0]) * (bounds[3] - moved) + wp.abs(up[1]) * (bounds[4] - moved)
     return wp.dot(up, center) - extent - wp.abs(up[2]) * (bounds[5] - moved)
 
@@ -86,16 +88,20 @@ def is_near_plane(state: ShapeState, plane: int, shape: int) -> bool:
     """Return whether a shape reaches into the half space below a plane, as far as its bounds tell."""
     up = plane_normal(state, plane)
     bounds = state.bounds[shape]
-    center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (state.origin[plane] + state.offset[plane])
+    center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (
+        state.place[plane].origin + state.place[plane].offset
+    )
     extent = wp.abs(up[0]) * bounds[3] + wp.abs(up[1]) * bounds[4] + wp.abs(up[2]) * bounds[5]
     # The bounds of the shape contain its own margin and gap, or what it may move.
-    return wp.dot(up, center) - extent <= state.threshold[plane]
+    return wp.dot(up, center) - extent <= state.place[plane].threshold
 
 
 @wp.func
 def middles_apart(state: ShapeState, shape0: int, shape1: int) -> wp.vec3:
     """Return the middle of the second of two shapes from that of the first [m], world axes."""
-    return (state.origin[shape1] - state.origin[shape0]) + (state.middle[shape1] - state.middle[shape0])
+    return (state.place[shape1].origin - state.place[shape0].origin) + (
+        state.place[shape1].middle - state.place[shape0].middle
+    )
 
 
 @wp.func
@@ -103,7 +109,7 @@ def distance_bound(state: ShapeState, shape0: int, shape1: int) -> float:
     """Return a lower bound of the distance of two shapes that have bounds [m]."""
     a, b = state.bounds[shape0], state.bounds[shape1]
     # The bounds hold what each may move by itself.
-    moved = state.threshold[shape0] + state.threshold[shape1]
+    moved = state.place[shape0].threshold + state.place[shape1].threshold
     x = wp.max(wp.abs(a[0] - b[0]) - (a[3] + b[3] - moved), 0.0)
     y = wp.max(wp.abs(a[1] - b[1]) - (a[4] + b[4] - moved), 0.0)
     z = wp.max(wp.abs(a[2] - b[2]) - (a[5] + b[5] - moved), 0.0)
@@ -146,12 +152,12 @@ def pair_speed(state: ShapeState, shape0: int, shape1: int) -> float:
     """Return `relative_speed` of two shapes as they move at the start of the step [m/s]."""
     return relative_speed(
         middles_apart(state, shape0, shape1),
-        state.velocity[shape0],
-        state.spin[shape0],
-        state.radius[shape0],
-        state.velocity[shape1],
-        state.spin[shape1],
-        state.radius[shape1],
+        state.place[shape0].velocity,
+        state.place[shape0].spin,
+        state.place[shape0].radius,
+        state.place[shape1].velocity,
+        state.place[shape1].spin,
+        state.place[shape1].radius,
     )
 
 
@@ -165,31 +171,33 @@ def threshold_at_speed(lead: float, speed: float, spin: float) -> float:
 @wp.func
 def threshold_at_change(state: ShapeState, shape0: int, shape1: int, change: float) -> float:
     """Return the distance up to which contacts may act if the relative velocity changes by `change` [m]."""
-    lead = wp.max(state.lead[shape0], state.lead[shape1])
-    spin = wp.max(wp.length(state.spin[shape0]), wp.length(state.spin[shape1]))
+    lead = wp.max(state.place[shape0].lead, state.place[shape1].lead)
+    spin = wp.max(wp.length(state.place[shape0].spin), wp.length(state.place[shape1].spin))
     return threshold_at_speed(lead, pair_speed(state, shape0, shape1) + change, spin)
 
 
 @wp.func
 def threshold_within_gaps(state: ShapeState, shape0: int, shape1: int) -> float:
     """Return the distance beyond which a pair has no contacts, however fast it is [m]."""
-    return state.gap_threshold[shape0] + state.gap_threshold[shape1]
+    return state.place[shape0].gap_threshold + state.place[shape1].gap_threshold
 
 
 @wp.func
 def pair_threshold(state: ShapeState, shape0: int, shape1: int) -> float:
     """Return the largest distance [m] at which a pair has contacts; see `ShapePair.threshold`."""
     within_gaps = threshold_within_gaps(state, shape0, shape1)
-    if wp.max(state.lead[shape0], state.lead[shape1]) <= 0.0:
-        return wp.min(state.threshold[shape0] + state.threshold[shape1], within_gaps)
-    acting = threshold_at_change(state, shape0, shape1, state.change[shape0] + state.change[shape1])
-    return wp.min(state.margin[shape0] + state.margin[shape1] + acting, within_gaps)
+    if wp.max(state.place[shape0].lead, state.place[shape1].lead) <= 0.0:
+        return wp.min(state.place[shape0].threshold + state.place[shape1].threshold, within_gaps)
+    acting = threshold_at_change(
+        state, shape0, shape1, state.place[shape0].change + state.place[shape1].change
+    )
+    return wp.min(state.place[shape0].margin + state.place[shape1].margin + acting, within_gaps)
 
 
 @wp.func
 def is_within_threshold(state: ShapeState, shape0: int, shape1: int) -> bool:
     """Return whether two shapes whose bounds overlap may be closer than the threshold of their pair."""
-    if wp.max(state.lead[shape0], state.lead[shape1]) <= 0.0:
+    if wp.max(state.place[shape0].lead, state.place[shape1].lead) <= 0.0:
         return True
     distance = distance_bound(state, shape0, shape1)
     # Bounds that overlap where they are need no speeds.
@@ -205,16 +213,17 @@ def make_shape_pair(state: ShapeState, world: int, shape0: int, shape1: int) -> 
     pair.world = world
     pair.shape0 = shape0
     pair.shape1 = shape1
-    pair.size0 = state.size[shape0]
-    pair.size1 = state.size[shape1]
-    rotation0 = state.rotation[shape0]
+    pair.size0 = state.place[shape0].size
+    pair.size1 = state.place[shape1].size
+    rotation0 = state.place[shape0].rotation
     inverse0 = wp.transpose(rotation0)
     pair.rotation0 = rotation0
-    pair.rotation = inverse0 * state.rotation[shape1]
+    pair.rotation = inverse0 * state.place[shape1].rotation
     pair.position = inverse0 * (
-        (state.origin[shape1] - state.origin[shape0]) + (state.offset[shape1] - state.offset[shape0])
+        (state.place[shape1].origin - state.place[shape0].origin)
+        + (state.place[shape1].offset - state.place[shape0].offset)
     )
-    pair.extent = wp.min(state.extent[shape0], state.extent[shape1])
+    pair.extent = wp.min(state.place[shape0].extent, state.place[shape1].extent)
     pair.threshold = pair_threshold(state, shape0, shape1)
     return pair
 
@@ -227,7 +236,7 @@ def is_larger(state: ShapeState, shape0: int, shape1: int) -> bool:
     the second, so a small part on a large one keeps its precision. Sizes may differ between worlds of one
     kind, so this is decided in each world.
     """
-    return state.extent[shape1] > state.extent[shape0]
+    return state.place[shape1].extent > state.place[shape0].extent
 
 
 def make_pair_kernel(

@@ -87,71 +87,60 @@ class ShapeModel:
 
 
 @wp.struct
+class ShapePlace:
+    """Where a shape is and how it moves."""
+
+    rotation: wp.mat33
+    """World from shape axes."""
+    origin: wp.vec3
+    """World position of the body origin [m]."""
+    offset: wp.vec3
+    """Shape origin (of a slab: its centre) minus body origin [m], world axes."""
+    size: wp.vec3
+    """Sizes as colliders use them [m]: `shape_scale`, half extents for a slab."""
+    middle: wp.vec3
+    """Centre of the shape minus body origin [m], world axes."""
+    velocity: wp.vec3
+    """Velocity of the body at `middle` [m/s]."""
+    spin: wp.vec3
+    """Angular velocity of the body [rad/s]."""
+    extent: float
+    """How large the shape is, for tolerances: about half its diagonal [m]."""
+    radius: float
+    """Radius of a sphere about `middle` that holds the shape, and what its spin counts for besides [m]."""
+    threshold: float
+    """Margin plus what the shape may move in a step, or plus its gap [m]."""
+    margin: float
+    """Margin, and with a horizon how far apart contacts may act at no speed besides [m]."""
+    gap_threshold: float
+    """Margin plus gap [m]."""
+    threshold_limit: float
+    """Largest `threshold` that can matter, as both gaps limit it [m]."""
+    change: float
+    """By how much the velocity of no point of the shape is assumed to change in this step [m/s]."""
+    lead: float
+    """sqrt(1 + (c mu)^2) T of `contact_horizon`: at a speed contacts act up to this times that [s]."""
+    friction: float
+    """c mu of `contact_horizon`, by the largest coefficient of friction of the world."""
+    spin_length: float
+    """Largest coefficient of torsional or rolling friction of the world [m]."""
+
+
+@wp.struct
 class ShapeState:
     """Where the shapes are; written by this stage, read by the colliders."""
 
-    rotation: wp.array[wp.mat33]
-    """World from shape axes, shape [shape]."""
-    origin: wp.array[wp.vec3]
-    """World position of the body origin [m], shape [shape]."""
-    offset: wp.array[wp.vec3]
-    """Shape origin (of a slab: its centre) minus body origin [m], world axes, shape [shape]."""
+    place: wp.array[ShapePlace]
+    """Pose, sizes and motion, shape [shape]. All of a shape is read together."""
     bounds: wp.array[bounds_vector]
     """World box around shape, margin and what the shape may move in a step, or its gap [m], shape [shape]."""
-    size: wp.array[wp.vec3]
-    """Sizes as colliders use them [m]: `shape_scale`, half extents for a slab, shape [shape]."""
-    threshold: wp.array[float]
-    """Margin plus what the shape may move in a step, or plus its gap [m], shape [shape]."""
-    margin: wp.array[float]
-    """Margin, and with a horizon how far apart contacts may act at no speed besides [m], shape [shape]."""
-    gap_threshold: wp.array[float]
-    """Margin plus gap [m], shape [shape]."""
-    threshold_limit: wp.array[float]
-    """Largest `threshold` that can matter, as both gaps limit it [m], shape [shape]."""
-    change: wp.array[float]
-    """By how much the velocity of no point of the shape is assumed to change in this step [m/s], shape
-    [shape]."""
-    lead: wp.array[float]
-    """sqrt(1 + (c mu)^2) T of `contact_horizon`: speed times this is the distance at which contacts act [s],
-    shape [shape]."""
-    friction: wp.array[float]
-    """c mu of `contact_horizon`, by the largest coefficient of friction of the world, shape [shape]."""
-    spin_length: wp.array[float]
-    """Largest coefficient of torsional or rolling friction of the world [m], shape [shape]."""
-    velocity: wp.array[wp.vec3]
-    """Velocity of the body at `middle` [m/s], shape [shape]."""
-    spin: wp.array[wp.vec3]
-    """Angular velocity of the body [rad/s], shape [shape]."""
-    middle: wp.array[wp.vec3]
-    """Centre of the shape minus body origin [m], world axes, shape [shape]."""
-    radius: wp.array[float]
-    """Radius of a sphere about `middle` that holds the shape, and what its spin counts for besides [m], shape
-    [shape]."""
-    extent: wp.array[float]
-    """How large the shape is, for tolerances: about half its diagonal [m], shape [shape]."""
 
 
 def make_shape_state(shape_count: int, device: Any) -> ShapeState:
     """Return the arrays for `shape_count` shapes."""
     state = ShapeState()
-    state.rotation = wp.zeros(shape_count, dtype=wp.mat33, device=device)
-    state.origin = wp.zeros(shape_count, dtype=wp.vec3, device=device)
-    state.offset = wp.zeros(shape_count, dtype=wp.vec3, device=device)
+    state.place = wp.zeros(shape_count, dtype=ShapePlace, device=device)
     state.bounds = wp.zeros(shape_count, dtype=bounds_vector, device=device)
-    state.size = wp.zeros(shape_count, dtype=wp.vec3, device=device)
-    state.threshold = wp.zeros(shape_count, dtype=float, device=device)
-    state.extent = wp.zeros(shape_count, dtype=float, device=device)
-    state.margin = wp.zeros(shape_count, dtype=float, device=device)
-    state.gap_threshold = wp.zeros(shape_count, dtype=float, device=device)
-    state.threshold_limit = wp.zeros(shape_count, dtype=float, device=device)
-    state.change = wp.zeros(shape_count, dtype=float, device=device)
-    state.lead = wp.zeros(shape_count, dtype=float, device=device)
-    state.friction = wp.zeros(shape_count, dtype=float, device=device)
-    state.spin_length = wp.zeros(shape_count, dtype=float, device=device)
-    state.velocity = wp.zeros(shape_count, dtype=wp.vec3, device=device)
-    state.spin = wp.zeros(shape_count, dtype=wp.vec3, device=device)
-    state.middle = wp.zeros(shape_count, dtype=wp.vec3, device=device)
-    state.radius = wp.zeros(shape_count, dtype=float, device=device)
     return state
 
 
@@ -319,14 +308,14 @@ def update_motion(
 ) -> float:
     """Write how a shape moves and return the distance at which its contacts matter by that [m]."""
     margin = model.shape_margin[shape]
-    state.margin[shape] = margin
+    state.place[shape].margin = margin
     if horizon.is_limited == 0:
         # Else the pair would be looked at as far as the last call with a horizon wanted.
-        state.lead[shape] = 0.0
+        state.place[shape].lead = 0.0
         return model.shape_gap[shape]
     velocity, spin = wp.vec3(), wp.vec3()
     lead, change = float(0.0), float(0.0)
-    radius = state.radius[shape] + world_lead.spin_length
+    radius = state.place[shape].radius + world_lead.spin_length
     if body >= 0:
         tau = float(0.0)
         if horizon.has_tau != 0:
@@ -336,51 +325,52 @@ def update_motion(
         if horizon.is_midway != 0:
             radius += model.shape_gap[shape]
         qd = horizon.body_qd[body]
-        arm = state.middle[shape] - rotation * horizon.body_com[body]
+        arm = state.place[shape].middle - rotation * horizon.body_com[body]
         spin = wp.spatial_bottom(qd)
         velocity = wp.spatial_top(qd) + wp.cross(spin, arm)
     speed = wp.length(velocity) + wp.length(spin) * radius
     if body >= 0:
         change = CHANGE_ASSUMED * speed + ACCELERATION_ASSUMED * horizon.dt
         if horizon.is_repeated != 0:
-            change = wp.max(change, state.change[shape])
+            change = wp.max(change, state.place[shape].change)
         if world_lead.is_complete != 0:
             change = ANY_SPEED
         elif not speed + change < ANY_SPEED:  # NaN too: what is not known to be slow may be anywhere
             change = ANY_SPEED
             speed = float(0.0)
             velocity, spin = wp.vec3(), wp.vec3()
-    state.radius[shape] = radius
-    state.velocity[shape] = velocity
-    state.spin[shape] = spin
-    state.lead[shape] = lead
-    state.friction[shape] = world_lead.friction
-    state.spin_length[shape] = world_lead.spin_length
-    state.change[shape] = change
+    state.place[shape].radius = radius
+    state.place[shape].velocity = velocity
+    state.place[shape].spin = spin
+    state.place[shape].lead = lead
+    state.place[shape].friction = world_lead.friction
+    state.place[shape].spin_length = world_lead.spin_length
+    state.place[shape].change = change
     # No pair is looked at beyond its gaps. Without that bound rounding would lose the extents of the shape.
     limit = model.shape_gap[shape] + world_lead.gap
-    state.threshold_limit[shape] = margin + limit
+    state.place[shape].threshold_limit = margin + limit
     at_rest = lead * horizon.sliding_speed
-    state.margin[shape] = margin + at_rest
+    state.place[shape].margin = margin + at_rest
     return wp.min((speed + change) * lead + at_rest, limit)
 
 
 @wp.func
 def raise_change(state: ShapeState, shape: int, change: float):
     """Let a shape be assumed to change its velocity by `change` [m/s], if that is more than was assumed."""
-    more = change - state.change[shape]
+    more = change - state.place[shape].change
     if more > 0.0:
-        state.change[shape] = change
+        state.place[shape].change = change
         bounds = state.bounds[shape]
         if bounds[3] >= 0.0:
-            threshold = state.threshold[shape]
+            threshold = state.place[shape].threshold
             grown = wp.max(
-                wp.min(threshold + more * state.lead[shape], state.threshold_limit[shape]), threshold
+                wp.min(threshold + more * state.place[shape].lead, state.place[shape].threshold_limit),
+                threshold,
             )
             for axis in range(3, 6):
                 bounds[axis] = bounds[axis] + (grown - threshold)
             state.bounds[shape] = bounds
-            state.threshold[shape] = grown
+            state.place[shape].threshold = grown
 
 
 @wp.func
@@ -400,7 +390,7 @@ def update_shape(
     if not has_its_mesh(model, shape):
         # An index that somebody wrote there: it is reported, and must not be followed.
         state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
-        state.threshold[shape] = NOTHING
+        state.place[shape].threshold = NOTHING
         return False
     local = model.shape_transform[shape]
     origin = wp.vec3(0.0, 0.0, 0.0)
@@ -446,28 +436,28 @@ def update_shape(
     center = origin + middle
     half = half_extents(shape_type, extent, rotation)
     margin = model.shape_margin[shape]
-    state.middle[shape] = middle
+    state.place[shape].middle = middle
     radius = wp.length(extent)
     if shape_type == GeoType.CAPSULE:
         radius = extent[0] + extent[1]
     elif shape_type == GeoType.PLANE:
         radius = ANY_SPEED  # without end
-    state.radius[shape] = radius
+    state.place[shape].radius = radius
     if is_fixed:
         body = -1
     threshold = margin + update_motion(shape, body, body_axes, model, horizon, world_lead, state)
     distance = wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2])
     inflation = threshold + POSITION_ROUNDING * distance
 
-    state.rotation[shape] = rotation
-    state.origin[shape] = origin
-    state.offset[shape] = offset
-    state.size[shape] = size
+    state.place[shape].rotation = rotation
+    state.place[shape].origin = origin
+    state.place[shape].offset = offset
+    state.place[shape].size = size
     is_enabled = model.shape_enabled[shape]
     # What comes near a plane depends on its threshold alone; of all others, on their bounds.
-    state.threshold[shape] = wp.where(is_enabled, threshold, NOTHING)
-    state.gap_threshold[shape] = margin + model.shape_gap[shape]
-    state.extent[shape] = wp.where(shape_type == GeoType.PLANE, ANY_SPEED, wp.length(extent))
+    state.place[shape].threshold = wp.where(is_enabled, threshold, NOTHING)
+    state.place[shape].gap_threshold = margin + model.shape_gap[shape]
+    state.place[shape].extent = wp.where(shape_type == GeoType.PLANE, ANY_SPEED, wp.length(extent))
     # Written so that NaN fails each comparison.
     norm = wp.dot(q, q)
     is_valid = distance < POSITION_LIMIT and norm > QUATERNION_NORM_MIN and norm < POSITION_LIMIT

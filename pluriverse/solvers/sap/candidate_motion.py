@@ -72,8 +72,8 @@ def round_axis(state: ShapeState, shape_type: int, shape: int) -> wp.vec3:
     """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
     axis = wp.vec3()
     if shape_type == GeoType.CAPSULE:
-        rotation = state.rotation[shape]
-        axis = state.size[shape][1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+        rotation = state.place[shape].rotation
+        axis = state.place[shape].size[1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
     return axis
 
 
@@ -87,7 +87,7 @@ def shape_distance_bound(shapes: ShapeModel, state: ShapeState, shape0: int, sha
         apart = middles_apart(state, shape0, shape1)
         parameters = closest_segment_points(half0, apart, half1)
         offset = apart + (parameters[1] * half1 - parameters[0] * half0)
-        distance = wp.length(offset) - state.size[shape0][0] - state.size[shape1][0]
+        distance = wp.length(offset) - state.place[shape0].size[0] - state.place[shape1].size[0]
     return distance
 
 
@@ -99,12 +99,12 @@ def threshold_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], shape0
         middles_apart(state, shape0, shape1),
         motion0.velocity,
         motion0.spin,
-        state.radius[shape0],
+        state.place[shape0].radius,
         motion1.velocity,
         motion1.spin,
-        state.radius[shape1],
+        state.place[shape1].radius,
     )
-    lead = wp.max(state.lead[shape0], state.lead[shape1])
+    lead = wp.max(state.place[shape0].lead, state.place[shape1].lead)
     return threshold_at_speed(lead, speed, wp.max(wp.length(motion0.spin), wp.length(motion1.spin)))
 
 
@@ -122,11 +122,11 @@ def plane_threshold_at_motion(
         return float(ANY_SPEED)
     parting = wp.dot(plane_normal(state, plane), motion1.velocity)
     sliding = wp.length(motion1.velocity - parting * plane_normal(state, plane))
-    lead = wp.max(state.lead[plane], state.lead[shape])
-    friction = wp.max(state.friction[plane], state.friction[shape])
+    lead = wp.max(state.place[plane].lead, state.place[shape].lead)
+    friction = wp.max(state.place[plane].friction, state.place[shape].friction)
     slope = wp.sqrt(1.0 + friction * friction)
     # Of all points of the shape, and with moments: `radius` holds what a spin counts for besides.
-    speed = (friction * sliding - parting) / slope + spin * state.radius[shape]
+    speed = (friction * sliding - parting) / slope + spin * state.place[shape].radius
     return threshold_at_speed(lead, wp.max(speed, 0.0), spin)
 
 
@@ -141,7 +141,7 @@ def is_surely_apart(
     is_plane: bool,
 ) -> bool:
     """Return whether no contact of a pair can act at the motion of its shapes that was not looked for."""
-    threshold = state.margin[shape0] + state.margin[shape1]
+    threshold = state.place[shape0].margin + state.place[shape1].margin
     distance = float(0.0)
     if is_plane:
         distance = plane_height_bound(state, shape0, shape1)
@@ -154,8 +154,8 @@ def is_surely_apart(
     # Links that change their velocities together are seldom faster relative to each other than was assumed.
     # (As bodies by themselves: that bounds told two shapes apart says no more.)
     speed = pair_speed(state, shape0, shape1) + assumed[shape0] + assumed[shape1]
-    looked_at = state.margin[shape0] + state.margin[shape1]
-    looked_at += wp.max(state.lead[shape0], state.lead[shape1]) * speed
+    looked_at = state.place[shape0].margin + state.place[shape1].margin
+    looked_at += wp.max(state.place[shape0].lead, state.place[shape1].lead) * speed
     return wp.min(threshold, threshold_within_gaps(state, shape0, shape1)) <= looked_at
 
 
@@ -172,7 +172,10 @@ def is_surely_idle(
     motion0, motion1 = motion[shape0], motion[shape1]
     distance = contacts.separation[slot]
     # Points move with the middles of their shapes, and turn about them at the most of these speeds.
-    turning = wp.length(motion0.spin) * state.radius[shape0] + wp.length(motion1.spin) * state.radius[shape1]
+    turning = (
+        wp.length(motion0.spin) * state.place[shape0].radius
+        + wp.length(motion1.spin) * state.place[shape1].radius
+    )
     velocity = motion1.velocity - motion0.velocity
     acting = acting_distance(
         state,
@@ -185,7 +188,7 @@ def is_surely_idle(
         distance,
         sliding_speed,
     )
-    lead = wp.max(state.lead[shape0], state.lead[shape1])
+    lead = wp.max(state.place[shape0].lead, state.place[shape1].lead)
     return acting + lead * turning < distance
 
 
@@ -253,16 +256,18 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
                 now = ShapeMotion()
                 now.spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
                 now.velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
-                now.velocity += wp.cross(now.spin, wp.vec3(dynamics.node_offset[node]) + state.middle[shape])
+                now.velocity += wp.cross(
+                    now.spin, wp.vec3(dynamics.node_offset[node]) + state.place[shape].middle
+                )
                 motion[shape] = now
-                change = wp.length(now.velocity - state.velocity[shape])
-                change += wp.length(now.spin - state.spin[shape]) * state.radius[shape]
+                change = wp.length(now.velocity - state.place[shape].velocity)
+                change += wp.length(now.spin - state.place[shape].spin) * state.place[shape].radius
                 if not change < ANY_SPEED:
                     change = ANY_SPEED
             if is_first == 0:
                 change = wp.max(found[shape], change)
             found[shape] = change
-            if change > state.change[shape]:
+            if change > state.place[shape].change:
                 exceeded = 1
         return exceeded
 

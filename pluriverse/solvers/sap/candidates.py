@@ -85,7 +85,7 @@ def enlist(world: int, shapes: ShapeModel, found: wp.array[float], state: ShapeS
             change = (1.0 + ROUND_GAIN) * found[shape]
             if repeats.round[world] > ROUNDS_MAX:
                 change = ANY_SPEED
-            state.change[shape] = wp.max(state.change[shape], change)
+            state.place[shape].change = wp.max(state.place[shape].change, change)
     repeats.following[world] = wp.atomic_exch(repeats.head, 0, world + 1)
 
 
@@ -191,7 +191,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         entry = begin
         while entry < end and is_complete:
             shape = first_shape + shapes.collider[entry]
-            is_complete = shapes.shape_body[shape] < 0 or state.change[shape] >= ANY_SPEED
+            is_complete = shapes.shape_body[shape] < 0 or state.place[shape].change >= ANY_SPEED
             entry += 1
         if is_complete or world_frozen[world] != 0:
             return
@@ -217,7 +217,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             return
         for entry in range(begin, end):
             shape = first_shape + shapes.collider[entry]
-            assumed[shape] = state.change[shape]
+            assumed[shape] = state.place[shape].change
             raise_change(state, shape, found[shape])
         some = PairChoice()
         some.is_limited = 1
