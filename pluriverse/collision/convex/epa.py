@@ -13,6 +13,10 @@ import warp as wp
 # are off by about its square root: 3e-5, which tilts the force of a resting body by less than friction
 # regularization creeps.
 DEPTH_TOLERANCE = wp.constant(wp.float64(1.0e-9))
+# The same at which a way out of curved shapes is refined, the first time and each time by this factor later.
+# What the polytope leaves open then, another way out could be shorter by.
+REFINEMENT_TOLERANCE = wp.constant(wp.float64(1.0e-4))
+REFINEMENT_FACTOR = wp.constant(wp.float64(0.01))
 # Thickness, relative to the size, below which the difference counts as flat.
 FLATNESS = wp.constant(wp.float64(1.0e-9))
 # Height of a point over a face, relative to the size, from which it sees the face: rounding.
@@ -93,7 +97,9 @@ def set_face(
     return has_area
 
 
-def make_penetration(pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any) -> Any:
+def make_penetration(
+    pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any, refine: Any = None
+) -> Any:
     """Return the Warp function that finds the shortest way out of an overlap; arguments as in `gjk`."""
 
     @wp.func
@@ -113,8 +119,8 @@ def make_penetration(pair_type: Any, hulls_type: Any, support_first: Any, suppor
             hulls: Convex hulls.
             size: Size of the difference [m], for tolerances.
             seed_w: Points b - a of a simplex that contains the origin (or is closest to it), shape [4].
-            seed_a: Points of the first core, shape [4].
-            seed_b: Points of the second core, shape [4].
+            seed_a: Points of the first core, shape [4]. Later they hold others.
+            seed_b: The same of the second core, shape [4].
             seed_count: Number of these points.
         """
         w = wp.zeros(shape=POINT_CAPACITY, dtype=wp.vec3d)
@@ -175,6 +181,7 @@ def make_penetration(pair_type: Any, hulls_type: Any, support_first: Any, suppor
         best_normal = normal[0]
         best_height = height[0]
         best_extent = wp.float64(1.0e300)
+        refinement = REFINEMENT_TOLERANCE * size
         for _round in range(POINT_CAPACITY):
             closest = int(0)
             for face in range(1, face_count):
@@ -192,6 +199,24 @@ def make_penetration(pair_type: Any, hulls_type: Any, support_first: Any, suppor
                 best_height = height[closest]
             if best_extent - height[closest] <= DEPTH_TOLERANCE * size or point_count >= POINT_CAPACITY:
                 break
+            if wp.static(refine is not None):
+                if best_extent - height[closest] <= refinement:
+                    refinement *= REFINEMENT_FACTOR
+                    for index in range(3):
+                        seed_a[index] = a[corner[closest][index]]
+                        seed_b[index] = b[corner[closest][index]]
+                    refined = refine(pair, hulls, -direction, True, seed_a, seed_b, 3)
+                    if refined.is_found and -refined.distance <= best_extent:
+                        # The edges that carried the guess need not carry what was found.
+                        point_a = support_first(pair, hulls, refined.normal)
+                        point_b = support_second(pair, hulls, -refined.normal)
+                        beyond = refined.distance - wp.dot(refined.normal, point_b - point_a)
+                        result.is_found = beyond <= DEPTH_TOLERANCE * size
+                    if result.is_found:
+                        result.normal = refined.normal
+                        result.point0 = refined.point0
+                        result.point1 = refined.point1
+                        return result
             w[point_count] = point
             a[point_count] = point_a
             b[point_count] = point_b
@@ -245,11 +270,11 @@ def make_penetration(pair_type: Any, hulls_type: Any, support_first: Any, suppor
         v = wp.clamp(v, wp.float64(0.0), wp.float64(1.0) - u)
         t = wp.float64(1.0) - u - v
         # Where the search ends early (many directions are almost as good), the shapes reach beyond the face.
-        beyond = wp.float64(0.5) * (best_extent - best_height)
+        missing = wp.float64(0.5) * (best_extent - best_height)
         result.is_found = True
         result.normal = -best_normal
-        result.point0 = u * a[i] + v * a[j] + t * a[k] - beyond * best_normal
-        result.point1 = u * b[i] + v * b[j] + t * b[k] + beyond * best_normal
+        result.point0 = u * a[i] + v * a[j] + t * a[k] - missing * best_normal
+        result.point1 = u * b[i] + v * b[j] + t * b[k] + missing * best_normal
         return result
 
     return find_penetration

@@ -21,6 +21,8 @@ FLATNESS = wp.constant(wp.float64(1.0e-12))
 TINY = wp.constant(wp.float64(1.0e-290))
 # Polytopes need about 10 rounds, smooth shapes up to 40; the limit guards against NaN.
 ROUND_LIMIT = 64
+# Rounds after which a connection of curved shapes is refined, each time that these have passed.
+REFINEMENT_ROUNDS = wp.constant(4)
 
 APART = wp.constant(0)
 """The cores are farther apart than asked for."""
@@ -92,7 +94,9 @@ def closest_weights(w: wp.array[wp.vec3d], count: int) -> wp.vec4d:
     return weight
 
 
-def make_closest_points(pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any) -> Any:
+def make_closest_points(
+    pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any, refine: Any = None
+) -> Any:
     """Return the Warp function that finds the shortest connection of two convex shapes.
 
     Args:
@@ -100,6 +104,8 @@ def make_closest_points(pair_type: Any, hulls_type: Any, support_first: Any, sup
         hulls_type: Type of what else the support functions need.
         support_first: Function `(pair, hulls, direction)` to the farthest point of the first core.
         support_second: The same for the second shape.
+        refine: Function `(pair, hulls, guess, is_overlap, a, b, count)` to a `curved.Connection`, if there is
+            one: points of both shapes that may be closer to each other than those of the simplex.
     """
 
     @wp.func
@@ -178,6 +184,19 @@ def make_closest_points(pair_type: Any, hulls_type: Any, support_first: Any, sup
             if squared <= OVERLAP_DISTANCE * OVERLAP_DISTANCE * size * size:
                 result = OVERLAPPING
                 break
+            if wp.static(refine is not None):
+                if (_round + 1) % REFINEMENT_ROUNDS == 0:
+                    refined = refine(pair, hulls, v, False, a, b, count)
+                    closer = refined.point1 - refined.point0
+                    if refined.is_found and wp.dot(closer, closer) < squared:
+                        # A point of the difference as any other: what follows tells if it is the closest.
+                        v = closer
+                        squared = wp.dot(closer, closer)
+                        w[0] = closer
+                        a[0] = refined.point0
+                        b[0] = refined.point1
+                        weight[0] = wp.float64(1.0)
+                        count = 1
         return wp.vec2i(result, count)
 
     return find_closest_points

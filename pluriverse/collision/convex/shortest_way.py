@@ -22,10 +22,12 @@ class ShortestWay:
     """Point of the second core [m]."""
 
 
-def make_shortest_way(pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any) -> Any:
+def make_shortest_way(
+    pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any, refine: Any = None
+) -> Any:
     """Return the Warp function that finds it; arguments as in `gjk.make_closest_points`."""
-    find_closest_points = make_closest_points(pair_type, hulls_type, support_first, support_second)
-    find_penetration = make_penetration(pair_type, hulls_type, support_first, support_second)
+    find_closest_points = make_closest_points(pair_type, hulls_type, support_first, support_second, refine)
+    find_penetration = make_penetration(pair_type, hulls_type, support_first, support_second, refine)
 
     @wp.func
     def find_shortest_way(

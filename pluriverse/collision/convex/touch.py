@@ -8,6 +8,7 @@ else is left to the search for the shortest connection (`gjk`) and the shortest 
 import warp as wp
 
 from pluriverse.collision.components import to_double, to_single
+from pluriverse.collision.convex.curved import refine_connection
 from pluriverse.collision.convex.shortest_way import make_shortest_way
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.hull import HullData
@@ -16,7 +17,7 @@ from pluriverse.types import GeoType
 # A face normal takes the place of the direction found if it separates as much, to this fraction of the size.
 ALIGNED = wp.constant(1.0e-7)
 
-find_shortest_way = make_shortest_way(ConvexPair, HullData, support_first, support_second)
+find_shortest_way = make_shortest_way(ConvexPair, HullData, support_first, support_second, refine_connection)
 
 
 @wp.struct
