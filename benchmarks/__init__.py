@@ -1,5 +1,5 @@
 """Speed of Pluriverse beside that of other engines: same robots, same time step, same machine, same run.
 
-`python -m benchmarks --help` tells how to run them. Modules of engines import nothing but their engine, so
+`python -m benchmarks --help` lists the options. Modules of engines import nothing but their engine, so
 that each can live in an environment of its own.
 """

@@ -14,7 +14,7 @@ SETTLING_WALL_TIME = 60.0  # s, for worlds so slow that they would take minutes
 
 
 def parse_arguments(engine: str) -> argparse.Namespace:
-    """Read what every engine is told on its command line."""
+    """Read the command line of an engine."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.engines.{engine}")
     parser.add_argument("model", type=Path, help="MJCF file written by benchmarks.scenes")
     parser.add_argument("--worlds", type=int, default=1)

@@ -242,7 +242,7 @@ def write_mjcf(scene: Scene, path: Path) -> None:
 def _urdf_for_mujoco(path: Path, *, floats: bool = False) -> str:
     """Return a URDF without what is only seen, with absolute file names, since MuJoCo knows no packages.
 
-    MuJoCo makes the root of a URDF part of the world, unless it is told that the robot floats.
+    MuJoCo makes the root of a URDF part of the world, unless the file says that the robot floats.
     """
     tree = ElementTree.parse(path)
     robot = tree.getroot()

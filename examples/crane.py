@@ -1,4 +1,4 @@
-"""A load on a rope below a trolley that moves as told.
+"""A load on a rope below a trolley with a prescribed motion.
 
 The trolley is kinematic: it follows its velocity target exactly, whatever pulls at it. While it speeds up,
 the load hangs along the apparent gravity and trails behind; then the rope is cut.

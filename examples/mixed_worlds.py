@@ -1,6 +1,6 @@
 """Worlds of different kinds in one batch, put together with the builder.
 
-Pendulums of one to four links and stacks of boxes are stepped together. No world knows of the others.
+Pendulums of one to four links and stacks of boxes are stepped together. No world depends on the others.
 """
 
 import argparse

@@ -23,7 +23,7 @@ GROUNDS = {
 
 
 class Walk(envs.Task):
-    """Puli walks forwards at the speed that it is told."""
+    """Puli walks forwards at the commanded speed."""
 
     dt, decimation, episode_seconds, action_limit = 0.01, 2, 20.0, 10.0
     randomization = (

@@ -342,7 +342,7 @@ def test_a_joint_taken_out_of_its_articulation_closes_a_loop():
         builder.finalize("cpu")
 
 
-def test_engines_of_mujoco_tell_where_their_objects_are():
+def test_missing_attributes_of_the_peers_mujoco_solver_name_the_counterpart():
     builder = pv.ModelBuilder()
     builder.add_mjcf(ARM)
     solver = pv.SolverMuJoCo(builder.finalize("cpu"))

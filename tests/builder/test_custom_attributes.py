@@ -450,7 +450,7 @@ def test_merging_refuses_other_declarations():
 
 
 def test_values_of_the_whole_model_that_differ_are_reported():
-    """The last value of the whole model counts, and the user is told."""
+    """The last value of the whole model counts, with a warning."""
     scene, other = ModelBuilder(), make_arm()
     scene.add_world(make_arm())
     other.custom_attributes["lab:once_value"].values[0] = 78.0

@@ -252,7 +252,7 @@ def test_check_names_every_problem_of_every_file(tmp_path, ball):
     assert "3 of 4 scenes are not valid" in result.stderr
 
 
-def test_check_counts_what_is_not_supported_unless_told_otherwise(tmp_path):
+def test_check_counts_unsupported_features_as_errors_by_default(tmp_path):
     path = tmp_path / "scene.yaml"
     path.write_text(BALL + "post_build:\n  - {op: set_array, array: body_mass, value: 1}\ncolour: red\n")
     for arguments, code in ((["--strict"], 1), (["--no-strict"], 0)):

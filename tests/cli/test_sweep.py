@@ -48,13 +48,13 @@ def test_a_sweep_writes_a_row_per_sample(tmp_path, monkeypatch):
         ("[1, 2]", "a sweep file"),
     ],
 )
-def test_mistakes_are_told(tmp_path, text, message):
+def test_mistakes_in_a_sweep_file_are_reported(tmp_path, text, message):
     result = sweep(tmp_path, text)
     assert result.exit_code == 1
     assert message in " ".join(result.output.replace("│", " ").split())
 
 
-def test_functions_that_are_not_there_are_told(tmp_path):
+def test_missing_metrics_functions_are_reported(tmp_path):
     for name in ("height", "no_such_module:height", "math:pi"):
         result = sweep(tmp_path, SWEEP, "--metrics", name)
         assert result.exit_code == 1

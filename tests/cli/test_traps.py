@@ -55,7 +55,7 @@ def test_a_pair_in_place_of_a_distribution_says_what_was_meant():
 
 
 def test_a_step_of_seconds_is_warned_about():
-    """dt=5 is told what it means in milliseconds; usual steps are not."""
+    """dt=5 gets a hint that it may mean milliseconds; usual steps do not."""
     builder = pv.ModelBuilder()
     builder.add_body(mass=1.0, inertia=np.eye(3))
     model = builder.finalize("cpu")

@@ -124,7 +124,7 @@ def test_work_that_always_ends_its_worker_is_given_up_and_the_rest_is_kept(scene
     assert len(list((tmp_path / "out").glob("piece-*.parquet"))) == 2
 
 
-def test_mistakes_of_the_metrics_are_told(scene):
+def test_metrics_of_a_wrong_length_are_an_error(scene):
     with pytest.raises(WorkerTaskError, match="'height' has 3 entries, but must have one for each of the 2"):
         evaluate(None, scene, episodes=2, steps=1, workers=1, metrics=lambda s, w: {"height": [1, 2, 3]})
 

@@ -116,5 +116,5 @@ def test_environments_that_do_not_fit_into_memory_are_refused_with_the_remedy():
         (ValueError("out of memory"), False),
     ],
 )
-def test_errors_of_memory_are_told_from_others(error, expected):
+def test_errors_of_memory_are_distinguished_from_others(error, expected):
     assert is_out_of_memory(error) == expected

@@ -39,7 +39,7 @@ class TreeJoint:
 
 @dataclass
 class Tree:
-    """Joints in topological order, and the order in which a builder is told about bodies and joints."""
+    """Joints in topological order, and the order in which bodies and joints are added to a builder."""
 
     joints: list[TreeJoint]
     gravity: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
@@ -97,7 +97,7 @@ def random_tree(
         joint_count: Number of joints, and bodies.
         root: Kind of the first joint; any if None.
         kinds: Kinds of the other joints; all if None.
-        shuffled: Whether bodies and joints are told to a builder in random order.
+        shuffled: Whether bodies and joints are added to a builder in random order.
         losses: Whether joints have armature and damping.
         single: Whether all bodies hang on the first one; else some hang on the world.
         gravity: Gravity; random if None.

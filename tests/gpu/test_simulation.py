@@ -89,7 +89,7 @@ def test_a_snapshot_brings_the_bits_back(device: str, mixed_kinds: list[str], tm
 
 
 def test_lost_contacts_and_broken_worlds_are_reported(device: str):
-    """What goes wrong on the device is told with its world, and hurts no other world."""
+    """What goes wrong on the device is reported with its world, and affects no other world."""
     model = make_model(["pile", "arm", "pile"], device)
     simulation = pv.Simulation(model, dt=DT, rigid_contact_max=[64, 64, 2])
     velocity = simulation.state.joint_qd.numpy()

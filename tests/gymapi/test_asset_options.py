@@ -181,7 +181,7 @@ def test_ball_falls_between_convex_pieces(gym, folder, monkeypatch, tmp_path, op
     assert heights[1] < -0.5
 
 
-def test_long_decompositions_tell_how_far_they_are(gym, folder, monkeypatch, tmp_path, capfd):
+def test_long_decompositions_show_their_progress(gym, folder, monkeypatch, tmp_path, capfd):
     """And the next time they are read from disk."""
     pytest.importorskip("vhacdx", reason="vhacdx is not installed: pip install pluriverse[mesh]")
     from pluriverse.gymapi import asset_files

@@ -53,7 +53,7 @@ def test_envs_of_one_group_in_their_cells_are_worlds_of_their_own(gym):
 
 
 @pytest.mark.parametrize("group", [0, -1])
-def test_a_body_that_leaves_its_cell_is_told_of_once(gym, group):
+def test_a_body_that_leaves_its_cell_is_reported_once(gym, group):
     sim, roots = boxes(gym, group=group)
     gym.refresh_actor_root_state_tensor(sim)
     rows = roots.numpy()

@@ -98,7 +98,7 @@ def test_walkers_change_levels_alone(robots):
     assert (torch.linalg.norm(task.root_states[:, 7:10], dim=1) < 0.05).all()
 
 
-def test_teams_of_three_robots_do_what_each_is_told(robots):
+def test_teams_of_three_robots_follow_their_commands(robots):
     """Flyers hover, rotors gain torque * time / inertia, arms are where they are sent, walkers stand."""
     from tests.gymapi.suites.team import Team
 

@@ -339,7 +339,7 @@ USER = """
 
 
 def declare_user_attributes(builder: ModelBuilder) -> list:
-    """Declare attributes that USER carries, and return what the transformer of one is told."""
+    """Declare attributes that USER carries, and return what the transformer of one is given."""
     seen = []
 
     def transform(text, context):

@@ -1,4 +1,4 @@
-"""Robots whose files have no actuators: they are told of, and get drives by an option."""
+"""Robots whose files have no actuators: a target is reported, and an option gives them drives."""
 
 import warnings
 
@@ -42,7 +42,7 @@ def imported(source, **options):
 
 @pytest.mark.parametrize("source", [URDF, MJCF.format("")], ids=["urdf", "mjcf"])
 @pytest.mark.parametrize("make", [pv.SolverSAP, pv.SolverMuJoCo])
-def test_a_target_that_no_drive_follows_is_told_of_once(source, make):
+def test_a_target_that_no_drive_follows_is_reported_once(source, make):
     """The warning names the joints and the remedy; a joint that another leads is not among them."""
     builder, _ = imported(source)
     model = builder.finalize("cpu")
@@ -66,7 +66,7 @@ def test_targets_set_after_the_first_step_are_seen_too():
             simulation.step()
 
 
-def test_nothing_is_told_where_drives_follow_or_no_target_is_set():
+def test_nothing_is_reported_where_drives_follow_or_no_target_is_set():
     """Silence for robots without targets, with drives, and for free bodies."""
     for options in ({}, {"drive_gains": (100.0, 5.0)}):
         builder, _ = imported(URDF, **options)

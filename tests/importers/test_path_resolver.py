@@ -70,7 +70,7 @@ def test_meshes_of_urdf_come_from_where_the_caller_says(store):
     assert builder.shape_type.tolist() == [GeoType.CONVEX_MESH]
 
 
-def test_what_a_resolver_must_not_return_is_told():
+def test_wrong_answers_of_a_path_resolver_are_refused():
     for answer in (None, 7, ""):
         with pytest.raises(AssetFileError, match=r"path_resolver returned .*, which is no path"):
             pv.ModelBuilder().add_urdf(URDF, path_resolver=lambda base, path, answer=answer: answer)

@@ -351,7 +351,7 @@ def test_tendons_of_the_mjc_schema_pull_as_those_of_mjcf():
     ],
 )
 def test_a_tendon_that_makes_no_sense_is_left_out(before, after, message):
-    """The prim and what is wrong about it are told; the other tendon is kept, and what acts on it is not."""
+    """A warning names the prim and what is wrong; only the other tendon is kept, with what acts on it."""
     source = ModelBuilder()
     register_custom_attributes(source)
     with pytest.warns(AssetWarning, match=f"prim '/robot/rope': .*{message}"):

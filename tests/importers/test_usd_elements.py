@@ -36,7 +36,7 @@ def test_units_are_those_of_the_stage():
     np.testing.assert_allclose(builder.gravity, [0.0, 0.0, -9.0], atol=1e-12)
 
 
-def test_missing_length_unit_is_a_centimetre_and_told():
+def test_a_missing_length_unit_is_a_centimetre_with_a_warning():
     """The default of USD; files that mean metres must say so."""
     builder = ModelBuilder()
     with pytest.warns(AssetWarning, match="metersPerUnit = 1"):

@@ -81,7 +81,7 @@ def test_declarations_do_not_contradict_themselves():
     assert ENTITY_OF_ARRAY["joint_target_qd"] is pv.Entity.JOINT_DOF
 
 
-def test_an_array_that_is_not_made_yet_says_so():
+def test_reading_an_array_that_is_not_made_yet_is_an_error():
     """A declaration is no array."""
     with pytest.raises(AttributeError, match=r"ModelArrays\.body_mass has not been made yet"):
         _ = ModelArrays().body_mass

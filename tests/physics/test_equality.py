@@ -226,7 +226,7 @@ def test_violated_weld_closes_without_overshoot():
         assert angle == pytest.approx(0.4 * 0.5**count, rel=2e-2)
 
 
-def test_worlds_with_other_constraints_do_not_notice_each_other():
+def test_worlds_with_other_constraints_do_not_affect_each_other():
     """A mix of worlds with and without constraints: each bit is that of the world alone."""
     kinds = [four_bar(EqType.CONNECT), geared(2.0, 0.1, 0.3, chain=False), four_bar(EqType.HINGE, crank=1.5)]
     loose = geared(2.0, 0.1, 0.3, chain=False)
@@ -248,7 +248,7 @@ def test_worlds_with_other_constraints_do_not_notice_each_other():
         assert np.array_equal(q[starts[world] : starts[world + 1]], single.joint_q.numpy())
 
 
-def test_contacts_do_not_notice_that_another_world_has_constraints():
+def test_contacts_do_not_depend_on_constraints_of_another_world():
     """A pile computes the same bits in the kernel without constraints and in the one with them."""
 
     def pile(welded: bool) -> ModelBuilder:

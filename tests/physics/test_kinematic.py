@@ -192,7 +192,7 @@ def test_a_bead_on_a_turntable_flies_outward(root, mode):
         np.testing.assert_allclose(turned, [0.0, 0.0, np.sin(half), np.cos(half)], atol=1e-4)
 
 
-def test_a_crank_that_moves_as_told_leads_what_mimics_it():
+def test_a_kinematic_crank_leads_the_joint_that_mimics_it():
     """Of a coupled pair the kinematic joint leads, whichever side of the coupling it is on."""
     builder = ModelBuilder(gravity=0.0)
     joints = []
@@ -280,7 +280,7 @@ def test_only_bodies_that_hang_on_the_world_are_kinematic():
         builder.finalize("cpu")
 
 
-def test_a_world_with_a_kinematic_body_does_not_notice_its_neighbours():
+def test_a_world_with_a_kinematic_body_does_not_depend_on_its_neighbours():
     """The same bits alone and beside a world without kinematic bodies."""
     plain = ModelBuilder()
     plain.add_ground_plane(cfg=STIFF)

@@ -380,7 +380,7 @@ def test_loop_coordinates_follow_what_is_written_to_the_other_joints():
     np.testing.assert_allclose(state.body_q.numpy()[[3, 11]], state.body_q.numpy()[[2, 10]], atol=0.0)
 
 
-def test_worlds_with_loops_do_not_notice_their_neighbours():
+def test_worlds_with_loops_do_not_depend_on_their_neighbours():
     """The same bits alone, between others, and in a recorded step."""
     scene = pv.ModelBuilder()
     for angle in (0.9, 0.4, 0.4):

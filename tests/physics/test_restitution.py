@@ -229,7 +229,7 @@ def test_threshold_is_checked():
 def test_paddle_throws_a_ball(preset):
     """A kinematic body that moves at V throws a ball at rest away at (1 + e) V.
 
-    It stays where it is unless it is told where to go, so the ball begins a millimetre above it.
+    It stays where it is without a target, so the ball begins a millimetre above it.
     """
     e, speed = 0.6, 1.5
     builder = ModelBuilder(gravity=0.0)

@@ -121,7 +121,7 @@ def test_a_draw_does_not_depend_on_the_batch():
     assert first.episode.numpy().tolist() == [1, 1, 0, 1, 0, 0, 0, 0]
 
 
-def test_entities_share_a_draw_if_they_are_told_to():
+def test_entities_share_a_draw_with_same_for_entities():
     model = make_model()
     terms = [
         friction(Uniform(0.2, 1.0)),

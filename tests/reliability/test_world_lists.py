@@ -109,7 +109,7 @@ def test_indices_of_64_bits_are_reported_as_they_were_given(model: Model):
         simulation.report()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        simulation.report()  # each is told once
+        simulation.report()  # each is reported once
         simulation.reset(wp.array([1, 2], dtype=wp.int64, device="cpu"))
         simulation.report()
 

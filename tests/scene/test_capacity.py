@@ -42,6 +42,6 @@ def test_kinds_of_world_are_counted_together(tmp_path, monkeypatch):
         load_text(tmp_path, outer.format(31))
 
 
-def test_this_machine_tells_its_memory():
+def test_the_memory_of_this_machine_is_plausible_or_unknown():
     available = capacity.available_memory()
     assert available is None or 2**20 < available < 2**50

@@ -148,7 +148,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_key_that_nobody_knows_is_refused_in_every_mapping(folder, watch, path):
+def test_an_unknown_key_is_refused_in_every_mapping(folder, watch, path):
     """Each mapping of each scene in turn; the message names the key."""
     document = read_scene_document(path).data
     for mapping, _ in list(mappings(document, validate(document))):

@@ -325,7 +325,7 @@ def test_parameters_of_other_contact_models_are_named_in_a_warning(tmp_path):
         load_text(tmp_path, BOX.replace("hz: 0.5", "hz: 0.5, cfg: {kd: 10, shape_kf: 5}"))
 
 
-def test_the_json_schema_knows_every_section():
+def test_the_json_schema_has_every_section():
     schema = scene_json_schema()
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) >= {

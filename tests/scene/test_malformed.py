@@ -502,7 +502,7 @@ def test_many_errors_are_cut_short(tmp_path):
 
 
 def test_a_body_without_joint_stays_where_it_is_and_is_warned_of(tmp_path):
-    """As in the format's first implementation, where nobody is told."""
+    """As in the format's first implementation, without any report."""
     still = "\n  - {id: still, transform: {p: [3, 0, 2]}, shapes: [{type: sphere}]}"
     with pytest.warns(UserWarning, match="no joint holds body 'still', .* write a joint of type free"):
         scene = load_text(tmp_path, BOX.replace("bodies:", f"bodies:{still}"))
@@ -542,7 +542,7 @@ WRONG_FILES = {
 
 
 @pytest.mark.parametrize("name", WRONG_FILES)
-def test_files_of_another_kind_are_told_from_scenes(tmp_path, name):
+def test_files_of_another_kind_are_recognized_and_refused(tmp_path, name):
     text, message = WRONG_FILES[name]
     with pytest.raises(SapSceneLoaderError, match=message):
         load_scene(write_scene(tmp_path, text, name), device="cpu")

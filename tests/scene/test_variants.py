@@ -163,12 +163,12 @@ def test_a_wrong_draw_is_named(tmp_path, old, new, message):
         load_text(tmp_path, BOX + RANDOMIZE.replace(old, new))
 
 
-def test_a_scene_without_the_block_says_so(tmp_path):
+def test_drawing_for_a_scene_without_the_block_is_an_error(tmp_path):
     scene = load_text(tmp_path, BOX)
     with pytest.raises(ValueError, match="no block 'randomize'"):
         scene.randomizer(scene.simulation())
 
 
-def test_the_json_schema_knows_both_blocks():
+def test_the_json_schema_has_both_blocks():
     properties = scene_json_schema()["properties"]
     assert {"variants", "randomize"} <= set(properties)

@@ -159,7 +159,7 @@ def test_rated_speeds_of_robots_act_on_request_only(robot_assets):
     assert (excess <= 5e-3 * rated[limited]).all()
 
 
-def test_robots_without_rated_speeds_do_not_notice_the_option(robot_assets):
+def test_the_option_changes_nothing_for_robots_without_rated_speeds(robot_assets):
     """Files without any give the builder's default, which is no limit: the same bits either way."""
     builder = robots(robot_assets, UNRATED)
     np.testing.assert_array_equal(run(builder, 20), run(builder, 20, enforce_velocity_limit=True))

@@ -154,7 +154,7 @@ def test_an_environment_named_twice_takes_one_world():
 
 
 @SOLVERS
-def test_a_snapshot_knows_which_worlds_are_free(tmp_path, solver):
+def test_a_snapshot_holds_which_worlds_are_free(tmp_path, solver):
     """After a restore, from memory or a file, environments take the same worlds and have the same bits."""
     simulation = make(PreparedWorlds.SHARED, solver=solver)
     simulation.reassign()

@@ -149,7 +149,7 @@ def test_reset_puts_environments_back_to_their_own_variant():
 
 
 def test_drives_get_the_targets_of_the_new_variant():
-    """An arm that is told to go elsewhere does not pass its targets on."""
+    """An arm with new targets does not pass them on."""
     low, high = arm_builder(2, stiffness=50.0), arm_builder(2, stiffness=50.0)
     low.joint_target_pos[:] = -0.5
     high.joint_target_pos[:] = 0.5

@@ -181,7 +181,7 @@ def test_plots_keep_the_last_figures_of_a_world(simulation):
         assert (np.diff(columns[0]) > 0.0).all()
 
 
-def test_trouble_is_told_and_frozen_worlds_are_coloured(viewer, simulation):
+def test_trouble_is_reported_and_frozen_worlds_are_coloured(viewer, simulation):
     q = simulation.state.joint_q.numpy().copy()
     start = simulation.model.joint_coord_world_start.numpy()
     q[start[3]] = np.nan

@@ -19,7 +19,7 @@ CLOSE = 1e-4
 
 @pytest.mark.parametrize("names", NAMES, ids="-".join)
 def test_a_gap_just_above_the_distance_has_a_contact_and_one_just_below_has_none(names: tuple[str, str]):
-    """Pairs are told apart by widths only where support functions would find no contact either."""
+    """Pairs are separated by widths only where support functions would find no contact either."""
     count = 12
     poses = make_poses(count, seed=NAMES.index(names), spread=0.6)
     model = pair_model(SHAPES[names[0]], SHAPES[names[1]], count, gap=2.0, margin=0.0)

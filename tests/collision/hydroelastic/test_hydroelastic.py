@@ -308,7 +308,7 @@ def test_a_patch_resists_spinning():
     np.testing.assert_allclose(spin[1], 2.0, rtol=1e-3)
 
 
-def test_mujoco_takes_the_patches_and_says_so_where_it_does_not():
+def test_mujoco_uses_the_patches_or_warns():
     """With our contacts a sphere sinks in as far as its pressure carries it; else there is a word."""
     builder = pv.ModelBuilder()
     builder.add_world(resting_world(SPHERE, 0.1))
@@ -413,7 +413,7 @@ def test_planes_lose_the_mark_and_others_without_stiffness_are_refused():
         pv.CollisionPipeline(builder.finalize("cpu"))
 
 
-def test_hydroelastic_shapes_that_can_meet_a_surface_are_told_once_per_kind_of_surface():
+def test_hydroelastic_shapes_that_can_meet_a_surface_warn_once_per_kind_of_surface():
     """Named with their number, over all worlds; not those filtered out, rigid or in other worlds."""
     vertices = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]) * 0.1
     mesh = pv.Mesh(vertices, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2]]), compute_inertia=False)

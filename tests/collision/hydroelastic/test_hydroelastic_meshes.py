@@ -264,7 +264,7 @@ def test_recorded_steps_other_worlds_and_broad_phases_change_no_bit(resting_mode
         np.testing.assert_array_equal(found[-1], found[0])
 
 
-def test_open_meshes_touch_in_points_and_are_told():
+def test_open_meshes_touch_in_points_with_a_warning():
     """A marked sheet, and a marked sphere that can meet one: two warnings; closed meshes give none."""
     builder = pv.ModelBuilder()
     mesh = BOX_MESH.mesh

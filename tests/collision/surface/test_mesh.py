@@ -315,7 +315,7 @@ def test_mesh_on_a_plane_touches_with_its_lowest_vertices(name: str):
         assert 1 <= contacts.count <= CAP
 
 
-def test_worlds_with_meshes_do_not_notice_each_other():
+def test_worlds_with_meshes_do_not_affect_each_other():
     """The contacts of a mesh have the same bits in any batch."""
 
     def heap(seed: int) -> pv.ModelBuilder:
@@ -464,7 +464,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_what_is_deep_inside_a_ring_knows_the_way_out(name: str):
+def test_the_deepest_contact_leads_out_of_a_ring(name: str):
     """Moved along its deepest contact by the depth of that, a body that was half or all inside is outside."""
     ring, body = mesh_spec(trimesh.creation.torus(0.3, 0.1, 48, 24)), DEEP[name]
     poses = deep_poses(100, seed=5, depth=0.12)

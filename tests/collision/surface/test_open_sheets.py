@@ -56,7 +56,7 @@ def distance_of_triangles(first: np.ndarray, second: np.ndarray) -> float:
 def test_sheets_apart_do_not_push():
     """Two triangles touch from the gap on, whatever plane their corners and edges are behind.
 
-    Which side of an open sheet an edge came from is told by one ray, and need not have gone through.
+    Which side of an open sheet an edge came from is decided by one ray, and need not have gone through.
     """
     rng = np.random.default_rng(0)
     poses = [(Rotation.random(random_state=rng), 0.4 * rng.normal(size=3)) for _ in range(400)]

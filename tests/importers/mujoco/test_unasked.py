@@ -58,7 +58,7 @@ def test_a_file_moves_as_in_mujoco_without_registering_anything():
 
 
 def test_the_report_says_what_other_solvers_lack():
-    """A user of SolverSAP is told at the import, and again by the solver, of all but the motor."""
+    """With SolverSAP the import, and later the solver, report all but the motor."""
     builder = pv.ModelBuilder()
     with pytest.warns(AssetWarning, match="kept in model.mujoco, which SolverMuJoCo uses"):
         report = builder.add_mjcf(ARM)

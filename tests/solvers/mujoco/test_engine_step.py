@@ -84,7 +84,7 @@ def test_steps_are_those_of_mujoco():
         (MIX, {"threads": 12}),  # more than there are workers on most machines
     ],
 )
-def test_a_world_does_not_notice_its_neighbours(kinds: list[str], arguments: dict[str, object]):
+def test_a_world_does_not_depend_on_its_neighbours(kinds: list[str], arguments: dict[str, object]):
     """Bits do not depend on batch, place in it, threads, recording or steps per call."""
     reference = run(["robot", "boxes", "pendulum"], threads=1)
     expected = {kind: joint_state(reference, k) for k, kind in enumerate(["robot", "boxes", "pendulum"])}
@@ -382,7 +382,7 @@ def test_forces_push_as_newton_says():
     np.testing.assert_allclose(state_out.joint_qd.numpy(), expected, rtol=1e-5, atol=1e-9)
 
 
-def test_kinematic_roots_keep_the_state_they_are_told():
+def test_kinematic_roots_keep_the_prescribed_state():
     """A kinematic body stays where State says, and others rest on it."""
     builder = ModelBuilder()
     table = builder.add_body(xform=((0.0, 0.0, 0.5), NO_TURN), is_kinematic=True)

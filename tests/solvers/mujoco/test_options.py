@@ -228,7 +228,7 @@ def test_gains_as_forces_are_said_not_to_be_exact_where_mujoco_finds_contacts():
         convert_model(model, MujocoOptions(use_mujoco_contacts=False))
 
 
-def test_a_kinematic_body_moves_as_told_and_pushes_others():
+def test_a_kinematic_body_moves_as_prescribed_and_pushes_others():
     """A prescribed body keeps its velocity whatever it meets, and its armature is replaced, which is said."""
     builder = ModelBuilder(gravity=0.0)
     pusher = builder.add_link(mass=1.0, inertia=np.eye(3), is_kinematic=True)
@@ -322,7 +322,7 @@ def test_kinematic_joints_reach_their_targets_and_are_felt():
     )
     assert (q[1:, 0] == np.float32(position)).all()
     assert qd[0, 0] == qd[2, 0] == np.float32(velocity)
-    # The position target is told at the end of each step, so its velocity is that of the middle.
+    # The position target is given at the end of each step, so its velocity is that of the middle.
     assert qd[1, 0] == pytest.approx(velocity - 0.5 * acceleration * dt, rel=1e-3)
     np.testing.assert_allclose(q[:, 1], np.arctan2(acceleration, 9.81), atol=5e-3)
 
@@ -350,7 +350,7 @@ def make_turntables() -> Model:
 
 
 def swing_on_turntables(make, dt: float) -> np.ndarray:
-    """Return coordinates and velocities after 0.3 s of a motion that is told to kinematic joints."""
+    """Return coordinates and velocities after 0.3 s of a motion prescribed to kinematic joints."""
     model = make_turntables()
     solver = make(model)
     states, control = [model.state(), model.state()], model.control()
@@ -369,7 +369,7 @@ def swing_on_turntables(make, dt: float) -> np.ndarray:
 
 
 def test_kinematic_ball_and_free_joints_follow_velocity_targets():
-    """They end steps with the velocity that is told, where it leads, and what hangs on them feels it.
+    """They end steps with the prescribed velocity and the position that it leads to; attached bodies feel it.
 
     Both solvers are of first order, so their difference halves with the step.
     """

@@ -432,7 +432,7 @@ def test_worlds_with_other_tendons_are_other_groups_and_numbers_differ_within_on
     assert groups[1].model.nwrap == groups[0].model.nwrap - 1
 
 
-def test_an_edit_of_a_tendon_or_actuator_acts_after_notice():
+def test_an_edit_of_a_tendon_or_actuator_acts_after_notify_model_changed():
     """Arrays of the namespace may be written to; `notify_model_changed` brings MuJoCo up to date."""
     builder, _ = build(HAND, worlds=2)
     model = builder.finalize("cpu")
@@ -444,7 +444,7 @@ def test_an_edit_of_a_tendon_or_actuator_acts_after_notice():
     np.testing.assert_array_equal(solver.groups[1].value("tendon_stiffness")[:, 0], [3.0, 11.0])
 
 
-def test_controls_of_one_actuator_are_told_apart_world_by_world():
+def test_controls_of_one_actuator_are_assigned_world_by_world():
     """A PID controller of position and velocity pulls to both: m a = kp (u0 - q) + kv (u1 - qd)."""
     source = ModelBuilder()
     SolverMuJoCo.register_custom_attributes(source)
@@ -544,7 +544,7 @@ def test_a_force_along_a_site_is_gear_times_control():
     ],
 )
 def test_rows_that_name_nothing_are_refused(rows, message):
-    """The row, its name and the remedy are told."""
+    """The error names the row, its name and the remedy."""
     robot, _ = make_sliders()
     robot.add_custom_values(rows)
     with pytest.raises(ValueError, match=message):

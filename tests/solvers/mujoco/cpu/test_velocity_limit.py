@@ -115,8 +115,8 @@ def test_mujoco_warp_limits_speeds_as_the_c_engine_does():
 
 
 @pytest.mark.parametrize("on_cpu", [True, False], ids=["C", "Warp"])
-def test_what_moves_as_told_has_no_limit(on_cpu):
-    """A cart that is told to go faster than its limit does, and a bob on it feels no more than its motion."""
+def test_prescribed_motion_has_no_velocity_limit(on_cpu):
+    """A cart with a prescribed speed above its limit reaches it, and a bob on it feels only that motion."""
     if not on_cpu:
         pytest.importorskip("mujoco_warp", reason="MuJoCo Warp is not installed")
     swings = []

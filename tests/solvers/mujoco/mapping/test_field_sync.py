@@ -129,7 +129,7 @@ def test_a_step_after_taking_in_is_that_of_a_solver_made_anew(machine):
     np.testing.assert_allclose(states[0].joint_q.numpy(), fresh[0].joint_q.numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_a_notice_on_the_host_and_taking_in_agree(machine):
+def test_notify_model_changed_and_sync_worlds_agree(machine):
     """An edit that is notified reaches the same memory, and the recording goes on from there."""
     model, solver, mask, graph = machine
     (group,) = solver.groups
@@ -194,7 +194,7 @@ def test_every_array_that_may_be_drawn_or_switched_has_its_place():
     assert changing - compiled - not_drawn == KNOWN_ARRAYS | WITHOUT_EFFECT
 
 
-def test_pairs_that_mujoco_knows_one_by_one_follow():
+def test_explicit_contact_pairs_follow_edits():
     """Named by filters or brought by an asset, they are mixed and switched as on the host."""
     rng = np.random.default_rng(2)
     source = pv.ModelBuilder()

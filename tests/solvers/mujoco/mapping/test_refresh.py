@@ -60,7 +60,7 @@ def simulate(model, solver, count: int = 20) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_a_solver_that_was_told_of_an_edit_moves_like_a_new_one(name):
+def test_a_solver_notified_of_an_edit_moves_like_a_new_one(name):
     flags, kind, amount = EDITS[name]
     model = build_worlds([3, 4], simple=True).finalize(device="cpu")
     solver = SolverMuJoCo(model)

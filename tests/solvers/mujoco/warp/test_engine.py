@@ -157,7 +157,7 @@ def test_what_mujoco_warp_does_not_know_is_named(monkeypatch):
         make_solver(build("pb"))
 
 
-def test_edits_act_on_notice():
+def test_edits_act_after_notify_model_changed():
     """Fields that differ between worlds are written in place, so recorded steps see them."""
     model = build("bb")
     simulation = Simulation(model, make_solver(model), dt=DT)
