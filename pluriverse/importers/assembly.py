@@ -112,9 +112,13 @@ def assemble(
         tree_of_link.append(index if is_root or index in robot.tree_labels else tree_of_link[link.parent])
         trees.setdefault(tree_of_link[index], []).append(joint)
     root_count = sum(link.parent == WORLD for link in robot.links)
+    mounted_on = _articulation_of(builder, parent_body, first[1])
     for root, joints in trees.items():
         label = robot.label if root_count == 1 else robot.links[root].label
-        builder.add_articulation(joints, label=robot.tree_labels.get(root, label))
+        if mounted_on < 0 or robot.links[root].parent != WORLD:
+            builder.add_articulation(joints, label=robot.tree_labels.get(root, label))
+        else:
+            builder.joint_articulation[joints] = mounted_on
     for loop in robot.loops:
         placement.constraints[loop.origin] = _close_loop(builder, loop, bodies, xform, parent_body)
     for loop_joint in robot.loop_joints:
@@ -176,11 +180,27 @@ def _add_bodies(builder: Any, robot: RobotDescription, poses: list[Frame], place
     return bodies
 
 
+def _articulation_of(builder: Any, body: int, first_joint: int) -> int:
+    """Return the articulation of a body that joints from `first_joint` on can be part of, else -1.
+
+    The joints of an articulation lie one after the other, so it is one without other joints behind its own.
+    """
+    if body == WORLD:
+        return -1
+    owners = np.asarray(builder.joint_articulation)[:first_joint]
+    articulation = int(owners[np.asarray(builder.joint_child)[:first_joint] == body].max(initial=-1))
+    mine = np.flatnonzero(owners == articulation)
+    return articulation if articulation >= 0 and len(mine) == first_joint - mine[0] else -1
+
+
 def free_label(builder: Any, label: str) -> str:
     """Return the label of a robot, with a number if the world that it is added to has one of that label."""
-    worlds = np.asarray(builder.articulation_world)
-    here = np.flatnonzero(worlds == builder.current_world)
-    taken = {builder.articulation_label[index].partition("/")[0] for index in here.tolist()}
+    taken = set()
+    for kind in ("articulation", "body"):  # what is mounted on a robot has no articulation of its own
+        here = np.flatnonzero(np.asarray(getattr(builder, f"{kind}_world")) == builder.current_world)
+        labels = getattr(builder, f"{kind}_label")
+        named = [labels[index] for index in here.tolist()]
+        taken |= {name.partition("/")[0] for name in named if kind == "articulation" or "/" in name}
     number, result = 1, label
     while result in taken:
         number += 1

@@ -119,9 +119,7 @@ def mount(robot: RobotDescription, attachment: BaseAttachment) -> Frame:
     if attachment.base_joint is not None:
         _replace_base_joint(robot, attachment, attachment.base_joint)
     if attachment.parent_body != WORLD:
-        for link in robot.links:
-            if link.joint.type is JointType.FREE:
-                raise _free_on_body(attachment.importer, f"joint '{link.joint.label}'")
+        _fix_free_base(robot, attachment)
     if not attachment.override_root_xform:
         return attachment.pose
     if not robot.links:
@@ -129,6 +127,23 @@ def mount(robot: RobotDescription, attachment: BaseAttachment) -> Frame:
             attachment.importer, "override_root_xform", "the asset has no body to be placed. Leave it out."
         )
     return attachment.pose @ find_initial_poses(robot)[0].inverse()
+
+
+def _fix_free_base(robot: RobotDescription, attachment: BaseAttachment) -> None:
+    """Let a fixed joint take the place of the free one of an asset that is mounted on a body.
+
+    Raises:
+        BaseAttachmentError: If several joints are free.
+    """
+    free = [index for index, link in enumerate(robot.links) if link.joint.type is JointType.FREE]
+    if len(free) > 1:
+        names = ", ".join(f"'{robot.links[index].joint.label}'" for index in free[:4])
+        raise _free_on_body(attachment.importer, f"each of the joints {names}")
+    for index in free:
+        label = f"{robot.links[index].joint.label.rpartition('/')[0]}/fixed_base"
+        pose = find_initial_poses(robot)[index]
+        joint = JointDescription(label, JointType.FIXED, parent_frame=pose)
+        robot.links[index] = dataclasses.replace(robot.links[index], joint=joint)
 
 
 def _free_on_body(importer: str, what: str) -> BaseAttachmentError:

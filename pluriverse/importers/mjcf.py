@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from pluriverse.importers.assembly import assemble, free_label, make_hulls
 from pluriverse.importers.base_attachment import mount, read_base_attachment
 from pluriverse.importers.description import RobotDescription
@@ -11,7 +13,7 @@ from pluriverse.importers.joint_chains import merge_joint_chains
 from pluriverse.importers.mass_repair import repair_masses
 from pluriverse.importers.mechanics import merge_welded_links
 from pluriverse.importers.mjcf_actuators import add_drives
-from pluriverse.importers.mjcf_bodies import add_links
+from pluriverse.importers.mjcf_bodies import FREE, add_links
 from pluriverse.importers.mjcf_custom import MjcfCustom
 from pluriverse.importers.mjcf_edit import edit_document
 from pluriverse.importers.mjcf_equality import add_equalities
@@ -55,6 +57,9 @@ def import_mjcf(
         custom_names=custom.names,
         path_resolver=path_resolver,
     )
+    is_mounted = attachment.parent_body >= 0 and options["base_joint"] is None
+    if is_mounted and options["floating"] is None and np.sum(document.model.jnt_type == FREE) == 1:
+        settings["floating"] = False  # a joint to that body takes the place of the free one
     custom.bind(document)
     check_numbers(document)
     label = free_label(builder, document.spec.modelname or "mjcf")

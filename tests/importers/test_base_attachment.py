@@ -193,6 +193,42 @@ TWO = """<mujoco><worldbody><body name="a"><freejoint/><geom size="1"/></body>
 CART = """<mujoco><worldbody><body name="cart"><joint name="rail" type="slide" axis="1 0 0"/><geom size="1"/>
   </body></worldbody></mujoco>"""
 
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("floating", [None, False])
+def test_an_asset_on_a_body_is_part_of_its_articulation(kind, floating):
+    """A free base is fixed to the body where the file has it; all joints are one mechanism."""
+    builder = ModelBuilder()
+    builder.add_urdf(URDF.replace('"robot"', '"carrier"'))
+    hand = builder.body_label.index("carrier/left_hand")
+    report = add(builder, kind, parent_body=hand, floating=floating, xform=((0.5, 0, 0), (0, 0, 0, 1)))
+    assert builder.articulation_label == ["carrier"]
+    assert not builder.joint_articulation.any()
+    assert len(report.articulations) == 0
+    root = report.bodies[0]
+    base = builder.joint_child.tolist().index(root)
+    assert builder.joint_type[base] == JointType.FIXED
+    assert builder.joint_parent[base] == hand
+    # The shoulder of the carrier at a quarter turn about y: what was along x of the hand is along -z.
+    joint_q = np.zeros(builder.joint_coord_count)
+    joint_q[0] = 0.5 * np.pi
+    poses = body_poses(builder, joint_q)
+    np.testing.assert_allclose(poses[root, :3] - poses[hand, :3], [0, 0, -0.5], atol=4.0 * FLOAT32_ROUNDING)
+
+
+def test_an_asset_on_a_body_of_an_earlier_robot_is_an_articulation_of_its_own():
+    """Joints of an articulation lie one after the other, and others lie in between."""
+    builder = ModelBuilder()
+    for name in ("first", "second"):
+        builder.add_urdf(URDF.replace('"robot"', f'"{name}"'))
+    for _ in range(2):
+        builder.add_urdf(URDF, parent_body=builder.body_label.index("first/left_hand"))
+    assert builder.articulation_label == ["first", "second", "robot", "robot_2"]
+    model = builder.finalize("cpu")
+    owner = np.repeat(np.arange(4), np.diff(model.articulation_start.numpy()))
+    np.testing.assert_array_equal(model.joint_articulation.numpy(), owner)
+
+
 WRONG = {
     "floating and base_joint": (
         {"floating": True, "base_joint": {"joint_type": "fixed"}},
@@ -245,8 +281,8 @@ def test_bases_that_cannot_be_replaced_are_named():
         builder.add_mjcf(TWO, base_joint={"joint_type": "fixed"})
     with pytest.raises(BaseAttachmentError, match=r"joint 'MuJoCo.*/rail' of the file"):
         builder.add_mjcf(CART, base_joint={"joint_type": "fixed"})
-    with pytest.raises(BaseAttachmentError, match=r"parent_body: joint 'robot.*freely"):
-        builder.add_mjcf(MJCF, parent_body=0)
+    with pytest.raises(BaseAttachmentError, match=r"parent_body: each of the joints 'MuJoCo.*freely"):
+        builder.add_mjcf(TWO, parent_body=0)
     massless = URDF.replace(INERTIAL, "").replace(BOX, "")
     with pytest.warns(AssetWarning, match="no mass on a joint"):
         builder.add_urdf(massless, base_joint={"joint_type": "prismatic"})
