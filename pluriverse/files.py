@@ -42,7 +42,7 @@ def replace_file(path: str | Path) -> Iterator[Path]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put the new name of a file on the disk, where the system knows how."""
+    """Flush the new name of a file to the disk, if the system supports it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:  # Windows opens no folders, and replaces in one step by itself

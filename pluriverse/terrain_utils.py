@@ -74,14 +74,14 @@ class SubTerrain:
 
 
 def sloped_terrain(terrain: SubTerrain, slope: float = 1.0) -> SubTerrain:
-    """Let the terrain rise along x by `slope`."""
+    """Add a slope along x to the terrain."""
     rise = slope * terrain.horizontal_scale / terrain.vertical_scale
     terrain.height_field_raw += (rise * np.arange(terrain.width))[:, None].astype(np.int16)
     return terrain
 
 
 def pyramid_sloped_terrain(terrain: SubTerrain, slope: float = 1.0, platform_size: float = 1.0) -> SubTerrain:
-    """Let the terrain rise by `slope` from all sides to a level platform of a size [m] in the middle."""
+    """Add a pyramid of `slope` with a level platform of a size [m] in the middle."""
     x = np.arange(terrain.width)
     y = np.arange(terrain.length)
     inset = np.minimum(np.minimum(x, terrain.width - 1 - x)[:, None], np.minimum(y, terrain.length - 1 - y))
@@ -93,7 +93,7 @@ def pyramid_sloped_terrain(terrain: SubTerrain, slope: float = 1.0, platform_siz
 
 
 def stairs_terrain(terrain: SubTerrain, step_width: float, step_height: float) -> SubTerrain:
-    """Let stairs rise along x; sizes of a step in metres."""
+    """Add stairs along x; sizes of a step in metres."""
     step = np.arange(terrain.width) // terrain.samples(step_width) + 1
     terrain.height_field_raw += (step * terrain.units(step_height))[:, None].astype(np.int16)
     return terrain
@@ -102,7 +102,7 @@ def stairs_terrain(terrain: SubTerrain, step_width: float, step_height: float) -
 def pyramid_stairs_terrain(
     terrain: SubTerrain, step_width: float, step_height: float, platform_size: float = 1.0
 ) -> SubTerrain:
-    """Let stairs rise from all sides to a level platform in the middle; sizes in metres."""
+    """Add stairs on all sides of a level platform in the middle; sizes in metres."""
     width, height = terrain.samples(step_width), terrain.units(step_height)
     platform = terrain.samples(platform_size)
     low, high = np.zeros(2, dtype=int), np.array([terrain.width, terrain.length])
@@ -153,7 +153,7 @@ def discrete_obstacles_terrain(
     num_rects: int,
     platform_size: float = 1.0,
 ) -> SubTerrain:
-    """Put random blocks and pits on the terrain, but none on a platform in the middle; sizes in metres."""
+    """Add random blocks and pits to the terrain, but none to a platform in the middle; sizes in metres."""
     top = terrain.units(max_height)
     heights = np.array([-top, -top // 2, top // 2, top])
     sizes = np.arange(terrain.samples(min_size), terrain.samples(max_size) + 1, 4)
@@ -175,7 +175,7 @@ def stepping_stones_terrain(
     platform_size: float = 1.0,
     depth: float = -10.0,
 ) -> SubTerrain:
-    """Put square stones of random heights over a pit; sizes in metres."""
+    """Add square stones of random heights over a pit; sizes in metres."""
     size, gap = terrain.samples(stone_size), terrain.samples(stone_distance)
     top = terrain.units(max_height)
     field = terrain.height_field_raw

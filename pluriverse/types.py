@@ -52,15 +52,15 @@ class Axis(enum.IntEnum):
 
 
 AxisType = Axis | int | str
-"""What `Axis.from_any` takes."""
+"""Values that `Axis.from_any` accepts."""
 MAXVAL = 1.0e10
-"""What Newton writes for no limit: further than anything goes, and infinity serves as well."""
+"""Newton's value for "no limit"; infinity has the same effect."""
 use_coord_layout_targets = True
 """Whether `joint_target_q` is numbered like coordinates. It always is, whatever a script sets."""
 
 
 class Entity(enum.Enum):
-    """What an array has one entry for. `Model.AttributeFrequency` is another name, as in Newton."""
+    """Entities of the entries of an array. `Model.AttributeFrequency` is another name, as in Newton."""
 
     ONCE = 0
     """One value for the whole model."""
@@ -82,7 +82,7 @@ class Entity(enum.Enum):
 
 
 class JointType(enum.IntEnum):
-    """What a joint lets its child body do relative to its parent body."""
+    """Type of a joint: the motion of its child body relative to its parent body."""
 
     PRISMATIC = 0
     """Slide along one axis: q = [distance], qd = [speed]."""
@@ -127,7 +127,7 @@ FLOATING_JOINTS = (JointType.FREE, JointType.DISTANCE)
 
 
 class JointTargetMode(enum.IntEnum):
-    """What the drive of a degree of freedom follows."""
+    """Target of the drive of a degree of freedom."""
 
     AUTO = -1
     """Decided in `ModelBuilder.finalize` from the gains: `POSITION_VELOCITY` if `target_ke` > 0 and
@@ -146,7 +146,7 @@ class JointTargetMode(enum.IntEnum):
 
 
 class EqType(enum.IntEnum):
-    """What an equality constraint holds."""
+    """Type of an equality constraint: the quantity that it fixes."""
 
     CONNECT = 0
     """A point of one body at a point of another."""
@@ -187,7 +187,7 @@ class GeoType(enum.IntEnum):
 
 
 class ShapeFlags(enum.IntFlag):
-    """What a shape takes part in."""
+    """Uses of a shape: collision, display, marking a frame."""
 
     VISIBLE = 1
     """Is drawn."""
@@ -207,7 +207,7 @@ class BodyFlags(enum.IntFlag):
     DYNAMIC = 1
     """Under forces."""
     KINEMATIC = 2
-    """As its state and targets say, whatever acts on it; only bodies whose joint hangs on the world."""
+    """Prescribed by state and targets, whatever forces act; only for bodies attached to the world."""
     ALL = 1 | 2
     """Both, to filter by; a body is one or the other."""
 
@@ -237,7 +237,7 @@ class StateFlags(enum.IntFlag):
 
 
 class ModelFlags(enum.IntFlag):
-    """What was written to in a model, for `notify_model_changed`."""
+    """Groups of arrays of a model that were written to, for `notify_model_changed`."""
 
     JOINT_PROPERTIES = 1
     """Joint frames, axes, initial coordinates and velocities."""
@@ -254,9 +254,9 @@ class ModelFlags(enum.IntFlag):
     CONSTRAINT_PROPERTIES = 64
     """Equality constraints."""
     TENDON_PROPERTIES = 128
-    """What the custom attributes of MuJoCo say about tendons."""
+    """Custom attributes of MuJoCo for tendons."""
     ACTUATOR_PROPERTIES = 256
-    """What the custom attributes of MuJoCo say about actuators; drives belong to `JOINT_DOF_PROPERTIES`."""
+    """Custom attributes of MuJoCo for actuators; drives belong to `JOINT_DOF_PROPERTIES`."""
     JOINT_DOF_FORCE_PROPERTIES = 512
     """The part of `JOINT_DOF_PROPERTIES` without armature."""
     JOINT_DOF_INERTIAL_PROPERTIES = 1024

@@ -187,5 +187,5 @@ def exert_worlds(worlds, actuators, state, control, device) -> None:
 
 
 def begin_worlds(worlds, mask, actuators, device) -> None:
-    """Let the actuators of worlds begin anew."""
+    """Reset the actuators of worlds."""
     launch_kernel(begin_world, dim=worlds.size, inputs=[worlds, mask, actuators], device=device)

@@ -266,7 +266,7 @@ def _switch_off_drives(simulation: Simulation, dofs: np.ndarray) -> dict[str, np
 
 
 def _switch_on_drives(simulation: Simulation, dofs: np.ndarray, saved: dict[str, np.ndarray]) -> None:
-    """Let the drives of joints be what they were."""
+    """Restore the drives of the joints."""
     for name, kept in saved.items():
         array = getattr(simulation.model, name)
         values = array.numpy().copy()

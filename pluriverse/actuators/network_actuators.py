@@ -131,7 +131,7 @@ class NetworkActuators(JointActuators):
 
 
 class _Command:
-    """What `exert_worlds` reads and writes of a control."""
+    """The arrays of a control that `exert_worlds` reads and writes."""
 
     def __init__(self, control: Control, act: wp.array):
         self.joint_target_pos, self.joint_target_vel = control.joint_target_pos, control.joint_target_vel

@@ -69,7 +69,7 @@ class CustomAttribute:
     namespace: str | None
     """Name of the namespace."""
     references: str | None
-    """What the values index."""
+    """Kind of entity that the values index."""
     default: Any
     """Value of entities for which none is given."""
     column: CustomColumn

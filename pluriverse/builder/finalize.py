@@ -133,7 +133,7 @@ def _put_worlds(model: Model, source: Snapshot) -> None:
 
 
 def _put_columns(model: Model, source: Snapshot) -> None:
-    """Put the columns on the device, as the arrays that the schema declares."""
+    """Copy the columns to the device, as the arrays that the schema declares."""
     for name in COLUMN_NAMES:
         if name in MODEL_ARRAYS and name not in _COMPUTED:
             setattr(model, name, _to_device(getattr(source, name), MODEL_ARRAYS[name].dtype, model.device))

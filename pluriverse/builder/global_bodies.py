@@ -237,7 +237,7 @@ def _moved_attribute(
 
 
 def _move_tables(builder: BuilderTables, orders: dict[str, Order]) -> None:
-    """Bring the tables of the builder into the new order."""
+    """Reorder the tables of the builder."""
     filters = _moved_filters(builder, orders["shape"])
     for kind, order in orders.items():
         entity = FREQUENCY_OF_KEY.get(kind)

@@ -102,7 +102,7 @@ def add_joint_free(
     parent: int = -1,
     **options: Unpack[JointOptions],
 ) -> int:
-    """Let the child move freely. It starts at the pose given to `add_link`.
+    """Add a free joint: the child moves freely and starts at the pose given to `add_link`.
 
     The coordinates of a free joint are the pose of the joint frame of the child in that of the parent:
     without frames and parent, the pose of the body in the world. Its velocity is that of the centre of mass

@@ -98,7 +98,7 @@ def _find_angles(source: Snapshot, joints: np.ndarray, coords: np.ndarray, rotat
 
 
 def _improve(source: Snapshot, joints: np.ndarray, coords: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Let the angles in `joint_q` converge; return the remaining angle [rad] between the rotations."""
+    """Iterate the angles in `joint_q`; return the remaining angle [rad] between the rotations."""
     angular = slice(-coords.shape[1], None)
     for step in range(ANGLE_STEP_COUNT + 1):
         moved, axes = carry_axes(source, joints)

@@ -40,7 +40,7 @@ def approximate_meshes(
     cache_dir: str | Path | None = None,
     **options: Any,
 ) -> set[int]:
-    """Let shapes with a mesh collide as simpler geometry. Masses do not change.
+    """Replace meshes by simpler geometry in collisions. Masses do not change.
 
     Call it before the builder is replicated or added to another one, so that all copies share the result.
 

@@ -155,7 +155,7 @@ class ShapeConfig:
         return copy.copy(self)
 
     def mark_as_site(self) -> None:
-        """Let the shape only mark a frame: no mass, no collision."""
+        """Make the shape a site: it marks a frame, without mass and collision."""
         self.is_site = True
         self.density = 0.0
         self.collision_group = 0

@@ -14,14 +14,14 @@ from pluriverse.cluster.worker import Call
 
 @dataclass(frozen=True)
 class EnvironmentDescription:
-    """What the environments are that workers share."""
+    """Description of the environments that workers share."""
 
     make_task: Callable[[], Any]
     """Returns a new task."""
     seed: int
     """Seed of everything that is drawn."""
     autoreset_mode: Any
-    """When environments that have ended begin anew, a mode of Gymnasium."""
+    """When environments that have ended are reset, a mode of Gymnasium."""
 
     def build(self, identities: range, *, device: Any, threads: int | None) -> Any:
         """Return the `VectorEnv` of some of the environments.

@@ -30,7 +30,7 @@ class Piece:
     samples: tuple[int, ...] = ()
     """Sample of each, where there are samples."""
     seeds: tuple[int, ...] = ()
-    """What the draws of each depend on."""
+    """Seed of the draws of each."""
     options: tuple[tuple[str, Any], ...] = ()
     """Values that all of them share: the time step and options of the solver."""
 
@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class EpisodeJob:
-    """What is to be done with every episode."""
+    """Parameters common to all episodes."""
 
     description: Description
     """The worlds. Those of a scene have one kind of world for each of its kinds, all equally many."""
@@ -57,7 +57,7 @@ class EpisodeJob:
     metrics: Metrics | None
     """Figures at the end, beside those that every row has."""
     samples: Samples | None
-    """What differs between worlds."""
+    """Parameters in which worlds differ."""
     device: str | None
     """Device of the worlds."""
     threads: int

@@ -68,7 +68,7 @@ def evaluate(
     dt: float | None = None,
     **options: Unpack[EpisodeOptions],
 ) -> Any:
-    """Let a policy control many episodes of a scene, and return a table with a row for each.
+    """Evaluate a policy in many episodes of a scene, and return a table with a row for each.
 
     The scene's randomization is drawn for each episode by its number, so an episode is the same in every
     batch, on every worker, and in every later evaluation.

@@ -119,7 +119,7 @@ class Fleet:
 
     @property
     def restart_count(self) -> int:
-        """How many workers were lost and replaced."""
+        """Number of workers that were lost and replaced."""
         return sum(part.restart_count for part in self._parts)
 
     def step(self, count: int = 1, *, observe: str | Sequence[str] = ()) -> Observation:

@@ -24,7 +24,7 @@ LOG_BYTES_MAX = 64 * 2**20
 
 @dataclass(frozen=True)
 class Placement:
-    """What every worker gets of a node."""
+    """Resources of a node for each worker."""
 
     cpus: float
     """Cores."""
@@ -62,7 +62,7 @@ class Part:
         self.worlds = worlds
         """Its worlds, by their indices among all."""
         self.restart_count = 0
-        """How often its worker was lost and begun anew."""
+        """Number of times that its worker was lost and restarted."""
         self._description = description
         self._placement = placement
         self._interval = snapshot_interval

@@ -21,7 +21,7 @@ OPERATIONS = ("set", "scale", "add")
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a column of samples sets."""
+    """The property that a column of samples sets."""
 
     key: str
     """Name of the column: `dt`, `solver.NAME`, or an array of the model, perhaps with `@PATTERN`."""

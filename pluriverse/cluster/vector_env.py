@@ -28,9 +28,9 @@ class Transition:
     number: int
     """Number of the step among those of the rollout, from 0 on."""
     observations: Any
-    """What the policy saw."""
+    """Observations of the policy."""
     actions: np.ndarray
-    """What it did."""
+    """Actions of the policy."""
     rewards: np.ndarray
     """Reward of the step."""
     terminated: np.ndarray
@@ -38,7 +38,7 @@ class Transition:
     truncated: np.ndarray
     """Whether time ended it."""
     next_observations: Any
-    """What was seen next; after a reset, the new episode's."""
+    """Next observations; after a reset, those of the new episode."""
     info: dict[str, Any]
     """As of Gymnasium: `final_obs`, `reward_terms`."""
 
@@ -143,7 +143,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def restart_count(self) -> int:
-        """How many workers were lost and replaced."""
+        """Number of workers that were lost and replaced."""
         return sum(part.restart_count for part in self._parts)
 
     def reset(
@@ -194,7 +194,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return _joined(self._observations), rewards, terminated, truncated, _joined_info(results)
 
     def rollout(self, policy: Callable[[Any, range], Any], *, steps: int) -> Iterator[Transition]:
-        """Let a policy on this process act in all environments, each worker at its own pace.
+        """Step all environments with a policy on this process, each worker at its own pace.
 
         No worker waits for another: as soon as one has observations, the policy is asked and the worker goes
         on. An environment gets the same bits as in a loop over `step`, as far as the policy depends on the

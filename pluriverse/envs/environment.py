@@ -42,7 +42,7 @@ class StepResult:
 
 
 class Task:
-    """What happens in an environment; a base class.
+    """Base class of tasks: the worlds, observations, rewards and episodes of environments.
 
     Derive from it and define how worlds are built, observations, rewards and the end of episodes:
 
@@ -397,7 +397,7 @@ class Environment:
             self._randomizer.restart(self.seed)
 
     def _begin(self, mask: Any) -> None:
-        """Let episodes of environments begin."""
+        """Start episodes of environments."""
         self._starting.copy_(mask)
         self._return_worlds()
         self.episodes += mask

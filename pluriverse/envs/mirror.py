@@ -69,9 +69,9 @@ class Mirror:
     """Observations and actions of a task in the mirror."""
 
     observations: Reflection
-    """What the policy sees."""
+    """Reflection of the observations."""
     actions: Reflection
-    """What it does."""
+    """Reflection of the actions."""
 
 
 def mirrored_joints(model: Model, body_q: np.ndarray, names: Sequence[str]) -> Reflection:

@@ -23,7 +23,7 @@ class TaskEntry:
     name: str
     """Name."""
     summary: str
-    """What is to be learnt, in a few words."""
+    """The goal of the task, in a few words."""
     location: str
     """Module and class, with a colon between them."""
     arguments: Mapping[str, Any] = field(default_factory=dict)

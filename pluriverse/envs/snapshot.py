@@ -167,7 +167,7 @@ class _Restorer:
         if kind == "same":
             return self._made[saved[1]]
         number, content = saved[1:]
-        # What already stands for something else must not be written to.
+        # An object that already represents another must not be written to.
         is_free = id(current) not in self._claimed
         result = self._made[number] = getattr(self, f"_restore_{kind}")(
             number, current if is_free else None, content, where

@@ -20,7 +20,7 @@ from pluriverse.types import JointTargetMode
 
 @dataclasses.dataclass
 class ActuatorTerm:
-    """What one actuator adds to the effort of its joint: offset + ke (0 - q) + kd (0 - q')."""
+    """Contribution of one actuator to the effort of its joint: offset + ke (0 - q) + kd (0 - q')."""
 
     name: str
     ke: float

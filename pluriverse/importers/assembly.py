@@ -92,7 +92,7 @@ def assemble(
     first = _counts(builder)
     bodies = _add_bodies(builder, robot, poses, placement)
     filters_parent = _find_filtering_joints(robot)
-    trees: dict[int, list[int]] = {}  # joints below each link that hangs on the world
+    trees: dict[int, list[int]] = {}  # joints below each link attached to the world
     tree_of_link: list[int] = []
     joint_of_link: list[int] = []
     for index, link in enumerate(robot.links):

@@ -64,7 +64,7 @@ class XmlAttributes:
     def __init__(self, builder: Any, kind: str, file: str = ""):
         self._kind = kind
         self.file = file
-        """What messages call the document."""
+        """Name of the document in messages."""
         # Attributes that SolverMuJoCo declares are read from MuJoCo's compiled model, including defaults.
         self._attributes = [
             attribute

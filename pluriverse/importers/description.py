@@ -14,7 +14,7 @@ from pluriverse.geometry import MassProperties
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_axis_angle
 from pluriverse.types import EqType, GeoType, JointTargetMode, JointType
 
-WORLD = -1  # parent of a link that hangs on the world
+WORLD = -1  # parent of a link attached to the world
 
 
 @dataclasses.dataclass
@@ -116,7 +116,7 @@ class JointDescription:
     dofs: list[DofDescription] = dataclasses.field(default_factory=list)
     """The degrees of freedom of a D6 joint, linear ones first."""
     linear_count: int = 0
-    """How many of the degrees of freedom of a D6 joint are linear."""
+    """Number of linear degrees of freedom of a D6 joint."""
     distances: tuple[float, float] = (-1.0, -1.0)
     """Least and largest distance of the points of a distance joint [m], negative for none."""
     q: list[float] = dataclasses.field(default_factory=list)

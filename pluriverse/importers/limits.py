@@ -24,7 +24,7 @@ HEIGHT_COUNT_MAX = 2**26
 LINK_COUNT_MAX = 20_000
 """Links of a URDF document."""
 LINK_DEPTH_MAX = 1_000
-"""Links of a URDF document that hang on one another."""
+"""Links in a chain of a URDF document."""
 PRIM_COUNT_MAX = 1_000_000
 """Prims of a USD stage, counting those of references once per reference."""
 PRIM_DEPTH_MAX = 500

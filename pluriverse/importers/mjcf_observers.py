@@ -39,7 +39,7 @@ class SensorElement:
 
     name: str
     type: str
-    """What it measures, by MuJoCo's name."""
+    """The measured quantity, by MuJoCo's name."""
     kind: int
     """Kind of the object it is on (`mujoco.mjtObj`)."""
     object: str

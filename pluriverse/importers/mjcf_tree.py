@@ -75,7 +75,7 @@ class MjcfTree:
             self._read_defaults(element, own)
 
     def _read_classes(self, body: ElementTree.Element, inherited: str) -> None:
-        """Note the default class of the elements in a body that name none."""
+        """Record the default class of the elements in a body that name none."""
         inherited = body.get("childclass", inherited)
         for element in body:
             self._class_of[element] = inherited
@@ -86,7 +86,7 @@ class MjcfTree:
 def _expand(
     element: ElementTree.Element, folder: Path | None, file: str, *, depth: int, included: list[Path]
 ) -> ElementTree.Element:
-    """Put the contents of included files in the place of `<include>`."""
+    """Replace `<include>` by the contents of the included files."""
     children: list[Any] = []
     for child in element:
         if child.tag != "include":

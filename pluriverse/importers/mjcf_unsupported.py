@@ -1,4 +1,4 @@
-"""What an MJCF document has beyond bodies, joints, geoms, sites and drives: it is reported."""
+"""Report of the elements of an MJCF document that are not imported."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ GRAVITY_TOLERANCE = 0.02
 def report_unsupported(
     source: MjcfSource, builder: Any, options: MjcfSettings, report: ImportReport, upright: Frame
 ) -> None:
-    """Note the elements and options of the document that have no counterpart.
+    """Report the elements and options of the document that have no counterpart.
 
-    `upright` is the turn from the axes of the file to those of the builder.
+    `upright` is the rotation from the axes of the file to those of the builder.
     """
     import mujoco
 

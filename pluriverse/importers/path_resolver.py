@@ -83,7 +83,7 @@ def resolve_mjcf(text: str, folder: Path | None, resolver: PathResolver, name: s
 def _include(
     element: ElementTree.Element, base: str | None, resolver: PathResolver, name: str, depth: int
 ) -> None:
-    """Put the contents of included documents in the place of `<include>`."""
+    """Replace `<include>` by the contents of the included documents."""
     if depth > DEPTH_MAX:
         raise AssetLimitError(
             f"documents include each other more than {DEPTH_MAX} deep",

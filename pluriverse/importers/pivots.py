@@ -1,4 +1,4 @@
-"""What the joints of a described robot move, with the joints beyond them held or free.
+"""Inertia that the joints of a described robot move, with the joints beyond them held or free.
 
 A base without mass, as `base_footprint` often is, takes none of the motion of the arm on it, however heavy
 that is: turning the base and turning the joint back moves nothing, and the mass matrix is singular.

@@ -1,4 +1,4 @@
-"""What an importer added, and which features of the asset are lost or changed."""
+"""Import report: the entities added, and the features of the asset that are lost or changed."""
 
 import dataclasses
 import enum
@@ -92,7 +92,7 @@ class ImportReport:
     """Features that are lost or changed, one entry per feature and consequence."""
 
     further: dict[str, str] = dataclasses.field(default_factory=dict)
-    """What is to be added to the consequence of a feature, whoever reports it."""
+    """Text to add to the consequence of a feature in every report."""
 
     path_body_map: dict[str, int] = dataclasses.field(default_factory=dict)
     """Index of each body by its label; a merged link has that of the body it became part of. Also

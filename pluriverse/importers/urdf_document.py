@@ -44,7 +44,7 @@ IGNORED_ROBOT_ELEMENTS = {
 # Error of libxml2 for an undeclared prefix, and the place for a declaration of the whole document.
 _UNDECLARED_PREFIX = re.compile(r"Namespace prefix ([\w.-]+) .*is not defined")
 _ROOT_TAG = re.compile(rb"<robot(?=[\s>])")
-# What puts all elements of a document without a prefix into a namespace.
+# Attribute that puts all elements without a prefix into a namespace.
 _DEFAULT_NAMESPACE = re.compile(rb"""(<robot\b[^>]*?)\bxmlns\s*=\s*(?:"[^"]*"|'[^']*')""")
 # The version of XML that a document declares. Some declare 0.0, which a few simulators do not look at.
 _XML_VERSION = re.compile(rb"""\A<\?xml\s+version\s*=\s*["'](?!1\.[01]["'])([^"']*)["']""")

@@ -58,7 +58,7 @@ def _number(robot: RobotDescription, element: Any) -> float:
 
 
 def _add_filters(robot: RobotDescription, root: Any, links: dict[str, int], report: ImportReport) -> None:
-    """Let links of a filter group not collide with those of the groups that it ignores."""
+    """Filter collisions of the links of a group with those of the groups that it ignores."""
     groups = {
         element.get("name"): element
         for element in root

@@ -29,7 +29,7 @@ class _Target:
     is_driven: bool
     """Whether a drive of UsdPhysics drives it."""
     inertia: float
-    """What the joint feels with all others free [kg·m² or kg], for damping ratios; else 0."""
+    """Effective inertia of the joint with all others free [kg·m² or kg], for damping ratios; else 0."""
 
 
 def add_actuators(

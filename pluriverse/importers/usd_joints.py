@@ -47,7 +47,7 @@ class UsdJoint:
     kind: str
     """One of `JOINT_KINDS`."""
     description: Any
-    """What the physics parser says about it."""
+    """Its description by the physics parser."""
     bodies: tuple[str, str]
     """Paths of body 0 and body 1, empty for the world."""
     frames: tuple[Frame, Frame]

@@ -37,7 +37,7 @@ class UsdSource:
         self.stage = stage
         """`Usd.Stage`."""
         self.report = report
-        """What was not imported as authored."""
+        """Report of the features not imported as authored."""
         self.name = name
         """The file, or what the text is called in messages."""
         self.length = float(UsdGeom.GetStageMetersPerUnit(stage))

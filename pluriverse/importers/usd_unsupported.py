@@ -63,7 +63,7 @@ TYPES = {
 
 
 def report_unsupported(source: UsdSource, report: ImportReport, custom: UsdCustom) -> None:
-    """Note attributes of other simulators' schemas on the stage that no reader has used."""
+    """Report attributes of other simulators' schemas on the stage that no reader has used."""
     for path, prim in source.prims.items():
         kind = str(prim.GetTypeName())
         for start, consequence in TYPES.items():

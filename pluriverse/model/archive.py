@@ -15,7 +15,7 @@ import numpy as np
 
 from pluriverse.files import replace_file
 
-# What NumPy and zipfile raise for files that are damaged or forged.
+# Errors of NumPy and zipfile for files that are damaged or forged.
 DAMAGE = (
     ValueError,
     EOFError,

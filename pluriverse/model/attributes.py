@@ -31,7 +31,7 @@ class AttributeSpec:
     namespace: str | None
     """Name of the namespace, None for an attribute of the object itself."""
     frequency: Entity | str
-    """What it has one value per: a kind of entity, or the key of a custom frequency."""
+    """Entity of each value: a kind of entity, or the key of a custom frequency."""
     assignment: AttributeAssignment
     """Object that has the array."""
     references: str | None = None
@@ -174,7 +174,7 @@ def assign_custom_arrays(target: Any, source: Any) -> None:
 
 
 def share_custom_arrays(target: Any, source: Any) -> None:
-    """Let two objects of the same model share the memory of their custom attributes."""
+    """Share the memory of the custom attributes of two objects of the same model."""
     for key, value in source.custom_arrays.items():
         namespace, _, name = key.rpartition(":")
         owner = target.__dict__[namespace] if namespace else target

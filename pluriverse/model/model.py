@@ -290,7 +290,7 @@ class Model(DerivedArrays):
 
     @property
     def attribute_frequency(self) -> dict[str, Entity | str]:
-        """What each custom attribute has one value per, by its key."""
+        """Frequency of each custom attribute, by its key."""
         return {key: spec.frequency for key, spec in self.attribute_specs.items()}
 
     @property

@@ -297,7 +297,7 @@ def make_topology(
     world_first: dict[str, np.ndarray],
     device: wp.Device,
 ) -> tuple[Topology, int, int]:
-    """Put templates on a device.
+    """Copy templates to a device.
 
     Args:
         templates: All templates.

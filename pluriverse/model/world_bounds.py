@@ -1,4 +1,4 @@
-"""Where the entities of each world begin, for kernels that copy whole worlds."""
+"""First entities of each world, for kernels that copy whole worlds."""
 
 import numpy as np
 import warp as wp

@@ -26,7 +26,7 @@ def claim_world(
     worlds: wp.array[int],  # [slot]
     claimed: wp.array[int],  # [world] out: a slot that names it
 ):
-    """Let one slot claim its world."""
+    """Claim the world of one slot."""
     slot = wp.tid()
     world = worlds[slot]
     if world >= 0 and world < claimed.shape[0]:

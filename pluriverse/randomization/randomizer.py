@@ -75,7 +75,7 @@ class Randomizer:
     """
 
     flags: ModelFlags
-    """What is drawn, for `notify_model_changed`."""
+    """Flags of the drawn properties, for `notify_model_changed`."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ Patterns = Any  # names, wildcards, regular expressions: see pluriverse.selectio
 
 
 class Operation(enum.Enum):
-    """What is done with the number drawn."""
+    """How a drawn number changes the property."""
 
     ABSOLUTE = "absolute"
     """It is the value."""
@@ -66,9 +66,9 @@ class Property(Term):
     name: str
     """Name of the array, for example `shape_material_mu`."""
     distribution: Distribution
-    """What is drawn."""
+    """Distribution of the drawn numbers."""
     operation: Operation = Operation.ABSOLUTE
-    """What is done with it."""
+    """How a drawn number changes the property."""
     entities: Patterns = "*"
     """Labels of the bodies, joints or shapes, as names, wildcards or regular expressions."""
     components: Sequence[int] | None = None

@@ -78,7 +78,7 @@ class PictureOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class WorldLayout:
-    """Where the worlds of a picture are."""
+    """Positions of the worlds of a picture."""
 
     offsets: np.ndarray
     """Drawing offset of each world [m], shape [world, 3]."""

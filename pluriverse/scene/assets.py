@@ -37,7 +37,7 @@ PROLOG_SIZE_MAX = 100_000
 
 
 class Asset(Overrides):
-    """What every asset has."""
+    """Keys of every asset."""
 
     id: Reference | None = None
     type: Name
@@ -159,7 +159,7 @@ AnyAsset = Annotated[
 
 
 def register_mujoco_attributes(builder: Any) -> None:
-    """Let a builder keep the MuJoCo-specific attributes of assets."""
+    """Declare the MuJoCo-specific attributes of assets in a builder."""
     from pluriverse.importers.mujoco.registration import register_custom_attributes
 
     register_custom_attributes(builder)
@@ -330,4 +330,4 @@ ASSET_IMPORTERS: dict[str, Callable[[Assembly, Path | str, Any, dict[str, Any]],
     "mjcf": _import_mjcf,
     "usd": _import_usd,
 }
-"""What reads the assets of each type; each returns an `ImportReport`."""
+"""Readers of the types of assets; each returns an `ImportReport`."""

@@ -12,7 +12,7 @@ from pluriverse.scene.loader import read_scene
 
 @dataclass(frozen=True)
 class SceneCheck:
-    """What is wrong with a scene file."""
+    """Errors of a scene file."""
 
     path: Path
     """The file."""
@@ -21,7 +21,7 @@ class SceneCheck:
     unsupported_features: tuple[str, ...]
     """Features of the format that this version does not support, each with file, line and field."""
     warnings: tuple[str, ...]
-    """What loading the scene warns of."""
+    """Warnings of loading the scene."""
 
     @property
     def is_valid(self) -> bool:

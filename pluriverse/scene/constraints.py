@@ -12,7 +12,7 @@ from pluriverse.scene.values import Axis, Name, NotNegative, Number, Reference, 
 
 
 class Constraint(SceneMapping):
-    """What every constraint has."""
+    """Keys of every constraint."""
 
     id: Name | None = None
     label: Name | None = None
@@ -24,7 +24,7 @@ class Constraint(SceneMapping):
 
 
 class _BodyConstraint(Constraint):
-    """What a constraint of two bodies has."""
+    """Keys of a constraint of two bodies."""
 
     body1: Reference | None = "world"
     body2: Reference | None = "world"

@@ -88,7 +88,7 @@ class ControlSequence:
 
     def __init__(self, recording: Recording, model: Any, first_world: int, offsets: np.ndarray):
         self.recording = recording
-        """What the file says about one world."""
+        """Contents of the file for one world."""
         self.worlds = range(first_world, first_world + len(offsets))
         """The worlds that it drives."""
         self._offsets = offsets

@@ -16,7 +16,7 @@ class SapUnsupportedSceneFeature(SapSceneLoaderError):  # noqa: N818 (the format
     def __init__(self, message: str, features: tuple[str, ...]):
         super().__init__(message)
         self.features = features
-        """What is not supported, one text per feature."""
+        """Unsupported features, one text per feature."""
 
 
 class FieldError(ValueError):

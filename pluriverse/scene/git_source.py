@@ -282,7 +282,7 @@ def _is_lfs_pointer(path: Path) -> bool:
         return file.read(len(_LFS_POINTER)) == _LFS_POINTER
 
 
-# What of git's environment concerns the machine and not another repository.
+# Variables of git's environment that concern the machine and not another repository.
 _KEPT_VARIABLES = re.compile(
     r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|SSL_.*|PROXY_.*|CONFIG_GLOBAL|CONFIG_SYSTEM|CONFIG_NOSYSTEM|EXEC_PATH)"
 )

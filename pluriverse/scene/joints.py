@@ -63,7 +63,7 @@ _FIELDS_OF_JOINT: dict[str, tuple[str, ...]] = {
     "free": (),
 }
 JOINT_TYPES = tuple(_FIELDS_OF_JOINT)
-# What other programs call these joints.
+# Names of these joints in other programs.
 _OTHER_NAMES = {
     "hinge": "revolute",
     "continuous": "revolute",
@@ -95,7 +95,7 @@ AnyJointAxis = Annotated[JointAxis, BeforeValidator(_axis_alone, json_schema_inp
 
 
 class AnyJoint(JointDefaults):
-    """What a joint says about its motion."""
+    """Keys of a joint about its motion."""
 
     type: Name
     child_xform: Transform = IDENTITY

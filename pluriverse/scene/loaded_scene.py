@@ -1,4 +1,4 @@
-"""What loading a scene returns."""
+"""The result of loading a scene."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,7 +54,7 @@ class LoadedScene:
     control_sequences: tuple["ControlSequence", ...] = ()
     """Recorded control, one sequence per kind of world that has it."""
     randomize: "RandomizeSection | None" = None
-    """What `randomizer` draws."""
+    """Terms of `randomizer`."""
     variant_scene: "VariantScene | None" = None
     """The scene of its variants, if it has any."""
     first_world: int = 0

@@ -16,7 +16,7 @@ from pydantic import (
 
 
 def _complete_schema(schema: dict[str, Any], model: type["SceneMapping"]) -> None:
-    """Let the JSON Schema of a mapping accept empty sections, and the aliases of its fields."""
+    """Accept empty sections and the aliases of fields in the JSON Schema of a mapping."""
     properties = schema.get("properties", {})
     for name in _sections(model) & properties.keys():
         properties[name] = {"anyOf": [properties[name], {"type": "null"}]}

@@ -330,7 +330,7 @@ class SetJointQ(Operation):
 
 @register_operation("copy_joint_q_to_joint_targets")
 class CopyJointQToJointTargets(JointSelection, Operation):
-    """Let joints hold the position they are in; all of them where none are named."""
+    """Set the targets of joints to their present positions; of all joints if none are named."""
 
     def apply(self, assembly: Assembly) -> None:
         """Copy the positions."""
@@ -471,7 +471,7 @@ class UnsupportedOperation(BaseModel):
     op: str
 
     def apply(self, assembly: Assembly) -> None:
-        """Note it."""
+        """Report the unsupported operation."""
         with assembly.at("op"):
             assembly.note_unsupported(f"post_build op={self.op}; {suggestion(self.op, operation_names())}")
 

@@ -95,7 +95,7 @@ class InertiaFactorSection(PseudoInertiaSection):
 
 
 class InitialStateSection(SceneMapping):
-    """Where worlds begin."""
+    """Initial states of worlds."""
 
     root_position: DistributionSection | None = None
     root_rotation: DistributionSection | None = None
@@ -182,7 +182,7 @@ class TermSection(SceneMapping):
 
 
 class RandomizeSection(SceneMapping):
-    """What `LoadedScene.randomizer` draws."""
+    """Terms of `LoadedScene.randomizer`."""
 
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     terms: list[TermSection] = Field(default_factory=list)

@@ -124,7 +124,7 @@ class GroundSection(SceneMapping):
 
 
 class ReplicateSection(SceneMapping):
-    """How often and how far apart the world is repeated."""
+    """Number of copies of the world, and their distance."""
 
     num_worlds: Count | None = None
     spacing: Vector | None = None
@@ -141,7 +141,7 @@ class ControlSection(SceneMapping):
 
 
 class WorldContent(SceneMapping):
-    """What one kind of world holds."""
+    """Contents of one kind of world."""
 
     assets: list[AnyAsset] = Field(default_factory=list)
     bodies: list[Body] = Field(default_factory=list)
@@ -158,7 +158,7 @@ CONTENT_FIELDS = tuple(WorldContent.model_fields)
 
 
 class VariantContent(WorldContent):
-    """What one variant of an entity is."""
+    """One variant of an entity."""
 
     @model_validator(mode="after")
     def _some_content(self) -> "VariantContent":

@@ -110,7 +110,7 @@ class Overrides(Material):
 
 
 class Shape(Overrides):
-    """What every shape has."""
+    """Keys of every shape."""
 
     transform: Transform = IDENTITY
     label: Name | None = None

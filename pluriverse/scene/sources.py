@@ -1,4 +1,4 @@
-"""Where assets come from: a local file, text in the scene, a git repository, or the MuJoCo Menagerie."""
+"""Sources of assets: a local file, text in the scene, a git repository, or the MuJoCo Menagerie."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class MenagerieSource(SceneMapping):
 
 
 class Source(SceneMapping):
-    """Where an asset comes from: exactly one of the keys, but for `mesh_scale`, which goes with any."""
+    """Source of an asset: exactly one of the keys; `mesh_scale` may be added to any."""
 
     path: Name | None = Field(default=None, description="a file, relative to the scene file, or its text")
     git: GitSource | None = None

@@ -16,7 +16,7 @@ from pluriverse.scene.values import Count, Name, Positive
 
 
 class SweepSection(SceneMapping):
-    """What a sweep file says."""
+    """Contents of a sweep file."""
 
     schema_version: Any = 1
     scene: Name = Field(description="file beside this one, or name of a bundled scene")
@@ -44,9 +44,9 @@ class SweepPlan:
     scene: str
     """The scene file, or the name of a bundled scene."""
     samples: Any
-    """What `pluriverse.cluster.sweep` takes as samples."""
+    """Samples for `pluriverse.cluster.sweep`."""
     seeds: int
-    """How often each sample is run."""
+    """Number of runs of each sample."""
     duration: float | None
     """Length of a run [s]."""
     steps: int | None

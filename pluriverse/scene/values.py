@@ -64,7 +64,7 @@ def shown(value: Any) -> str:
 
 
 def reported(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let Pydantic report the `FieldError` of a check with the path to the value."""
+    """Report the `FieldError` of a check through Pydantic, with the path to the value."""
 
     def wrapper(value: Any) -> Any:
         try:

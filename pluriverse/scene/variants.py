@@ -49,7 +49,7 @@ class EntitySection(SceneMapping):
 
 
 class VariantSettings(SceneMapping):
-    """What concerns all entities of the block."""
+    """Keys for all entities of the block."""
 
     reassignable: bool = False
     prepared_worlds: Literal["own", "shared"] = "own"

@@ -22,11 +22,11 @@ class KindPlan:
     document: SceneDocument
     """The file that describes it."""
     field: FieldPath
-    """Where in that file."""
+    """Path of the field in that file."""
     files: LocalFiles
     """Finds the files that it names."""
     content: WorldContent
-    """What a world holds."""
+    """Contents of a world."""
     builder_section: BuilderSection
     """Settings of the builder."""
     gravity: Vector3 | None

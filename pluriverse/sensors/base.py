@@ -1,4 +1,4 @@
-"""What cameras and ray sensors have in common: worlds, threads, and following a simulation."""
+"""Common base of cameras and ray sensors: worlds, threads, and updates after steps."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -20,7 +20,7 @@ from pluriverse.sensors.camera_batch import CameraBatch
 
 
 class CameraOutput(enum.Enum):
-    """What a camera measures; each is an attribute of `CameraSensor` of that name."""
+    """Outputs of a camera; each is an attribute of `CameraSensor` of that name."""
 
     DEPTH = "depth"
     """Distance along the axis of the camera [m], infinite for nothing; float32."""

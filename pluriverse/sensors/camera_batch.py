@@ -12,7 +12,7 @@ from pluriverse.render.raycast.sensing import CameraMount, place_cameras, sense_
 from pluriverse.render.raycast.shading import View, render_pixels
 from pluriverse.sensors.base import Sensor
 
-# What is farther than this is not seen [m]; squares of distances stay finite.
+# Largest distance that a camera sees [m]; squares of distances stay finite.
 FARTHEST = 1.0e29
 
 

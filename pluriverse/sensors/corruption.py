@@ -150,7 +150,7 @@ def count_sample(
     sample: wp.array[int],  # [world]
     time: wp.array[wp.float64],  # [world] s
 ):
-    """Let time pass for one world."""
+    """Advance the time of one world."""
     world = worlds[wp.tid()]
     if world < 0:
         return
@@ -168,7 +168,7 @@ def begin_episode(
     episode: wp.array[int],  # [world]
     active: wp.array[int],  # [slot] the world, -1 for one that is not meant
 ):
-    """Let one world begin anew."""
+    """Start an episode of one world."""
     slot = wp.tid()
     world = worlds[slot]
     active[slot] = -1
@@ -211,7 +211,7 @@ def count_samples(
     sample: wp.array[int],
     time: wp.array[wp.float64],
 ) -> None:
-    """Let so much time [s] pass for worlds."""
+    """Advance the time of worlds by a duration [s]."""
     launch_kernel(
         count_sample,
         dim=worlds.size,
@@ -229,7 +229,7 @@ def begin_episodes(
     episode: wp.array[int],
     active: wp.array[int],
 ) -> None:
-    """Let worlds begin anew, and list them."""
+    """Start episodes of worlds, and list the worlds."""
     launch_kernel(
         begin_episode,
         dim=worlds.size,

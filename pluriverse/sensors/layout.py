@@ -16,7 +16,7 @@ from pluriverse.model import Model
 
 @dataclasses.dataclass(frozen=True)
 class SensorColumns:
-    """Where the values of a name are."""
+    """Columns of the values of a name."""
 
     first: int
     """First column."""

@@ -89,7 +89,7 @@ class SensedMotion:
 
 @wp.struct
 class SensedForces:
-    """What a step has done."""
+    """Accelerations, drives and contacts of a step."""
 
     acceleration: wp.array[wp.spatial_vector]  # [body] of the centre of mass, less gravity; angular
     carried: wp.array[wp.spatial_vector]  # [body] N, N m about the centre of mass

@@ -1,4 +1,4 @@
-"""What all solvers share: the step interface, per-world status, and how failures become warnings or errors.
+"""Base of all solvers: the step interface, per-world status, and warnings or errors for failures.
 
 A kernel cannot raise. It counts, per world, what went wrong; `SolverBase.report` turns the counts into one
 Python warning that names the worlds and the remedy, or into an exception in strict mode.
@@ -39,7 +39,7 @@ from pluriverse.warnings import (
     SimulationWarning,
 )
 
-# How many worlds a message lists by index before it only counts the rest.
+# Number of worlds that a message lists by index; it only counts the rest.
 _WORLDS_NAMED = 8
 _NO_WORLDS = np.zeros(0, dtype=np.int64)
 # Calls that take indices on the device, for messages.
@@ -88,7 +88,7 @@ class SolverBase(abc.ABC):
         "Raise max_iterations, loosen optimality_rel_tol, or use a precision of fp64 "
         "(contact_preset_variant='approx64')."
     )
-    """What to do where steps do not converge, for messages."""
+    """Remedy for steps that do not converge, for messages."""
 
     steps_body_axes = False
     """Whether angular velocities of free and ball joints are stepped along the axes of the child, as their
@@ -143,7 +143,7 @@ class SolverBase(abc.ABC):
 
     @property
     def runtime_arrays(self) -> Mapping[str, wp.array]:
-        """What the solver carries from step to step besides the State, by name; for snapshots."""
+        """Arrays that the solver carries from step to step besides the State, by name; for snapshots."""
         return {}
 
     @property
@@ -201,7 +201,7 @@ class SolverBase(abc.ABC):
         return None
 
     def sync_from_model(self) -> None:  # noqa: B027, most solvers keep nothing of them
-        """Bring up to date what the solver keeps of the arrays of the model, after all were written to."""
+        """Update the solver's copies of the arrays of the model, after all were written to."""
 
     def track_model(  # noqa: B027, most solvers read the arrays themselves
         self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
@@ -218,7 +218,7 @@ class SolverBase(abc.ABC):
         """
 
     def sync_worlds(self, worlds: Any = None) -> None:  # noqa: B027
-        """Bring up to date what the solver keeps of the arrays named to `track_model`. Only launches.
+        """Update the solver's copies of the arrays named to `track_model`. Only launches.
 
         Args:
             worlds: Indices, or one truth value per world, on host or device; None for all.
@@ -243,7 +243,7 @@ class SolverBase(abc.ABC):
         check_contacts(self.model, contacts, f"{type(self).__name__}.update_contacts: contacts")
 
     def reset(self, state: State, world_mask: Any = None, flags: StateFlags | int | None = None) -> None:
-        """Put worlds of a state back to how the model begins, and let them take part if they were frozen.
+        """Reset worlds of a state to the initial state of the model, and unfreeze them.
 
         Args:
             state: State to write to.
@@ -267,7 +267,7 @@ class SolverBase(abc.ABC):
         self.unfreeze(selection)
 
     def unfreeze(self, worlds: Any = None) -> None:
-        """Let frozen worlds take part again, after their state was set to something sound.
+        """Unfreeze worlds, after their state was set to finite values.
 
         Args:
             worlds: Indices, or one truth value per world; on the host or on the device, where they are not

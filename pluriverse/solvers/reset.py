@@ -63,7 +63,7 @@ def reset_worlds(
     state: State,
     flags: StateFlags,
 ) -> None:
-    """Put the chosen parts of the chosen worlds back; `bounds` are those of `world_bounds`."""
+    """Reset the selected parts of the selected worlds; `bounds` are those of `world_bounds`."""
     launch_kernel(
         reset_world,
         dim=selection.worlds.size,

@@ -21,7 +21,7 @@ _SMALL_SINE = wp.constant(1.0e-4)
 
 @wp.struct
 class RobotReadings:
-    """What is read, for kernels; `RobotTensors` describes the arrays."""
+    """The readings, for kernels; `RobotTensors` describes the arrays."""
 
     joint_positions: wp.array2d[float]
     joint_velocities: wp.array2d[float]

@@ -388,7 +388,7 @@ class _TensorStage(StepStage):
         self._ground.measure(worlds, mask, self._table, state, self._readings, *self._heights)
 
     def command(self, worlds: wp.array[int], mask: wp.array[bool]) -> None:
-        """Let commands reach the control, and the control the commands."""
+        """Copy changed commands to the control, and changes of the control to the commands."""
         launch_commands(
             self._model,
             worlds,

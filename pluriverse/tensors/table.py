@@ -39,7 +39,7 @@ class RobotTable:
 
 @dataclass(frozen=True)
 class Ragged:
-    """What each row owns, row after row."""
+    """Entries of each row, row after row."""
 
     values: np.ndarray
     """Owned entities, shape [entry]."""

@@ -26,7 +26,7 @@ class PreparedWorlds(enum.Enum):
 
 @dataclass
 class InitialStateCfg:
-    """Where an entity begins, and how fast."""
+    """Initial pose and velocity of an entity."""
 
     pos: Sequence[float] | None = None
     """Position of the root [m]; as authored if None. An entity of several roots, or with a fixed one, is
@@ -60,7 +60,7 @@ class EntityCfg:
     spec_fn: Callable[[], Any] | Any = None
     """The asset, or what makes it."""
     init_state: _InitialState = field(default_factory=_InitialState)
-    """Where it begins."""
+    """Its initial state."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class SceneCfg:
     """Whether environments may change their variants while the simulation runs, for which worlds are
     prepared; see `VariantSimulation.reassign`."""
     prepared_worlds: PreparedWorlds = PreparedWorlds.OWN
-    """How many worlds are prepared for that."""
+    """How worlds are prepared for that."""
     share_layouts: bool = True
     """Whether variants of equal structure share one layout of bodies and shape slots, in which a variant is a
     row of values. Otherwise each variant is its own kind of world."""

@@ -80,7 +80,7 @@ class VariantSimulation(Simulation):
 
     @property
     def episode(self) -> wp.array[int]:
-        """How often each environment was reassigned, on the device, shape [environment]."""
+        """Number of reassignments of each environment, on the device, shape [environment]."""
         return self._switching.episode
 
     @property

@@ -41,7 +41,7 @@ VARIANT_ENTITIES = (
     Entity.SHAPE,
     Entity.EQUALITY_CONSTRAINT,
 )
-"""What a variant has."""
+"""Kinds of entities of a variant."""
 
 
 def count_entities(builder: Any) -> dict[Entity, int]:

@@ -59,7 +59,7 @@ class ViewerBase:
         environments = shown_environments(source.environments, worlds, type(self).__name__)
         viser = load_viser()
         self.source = source
-        """What is shown."""
+        """The displayed source."""
         with quiet_viser():
             self.server = viser.ViserServer(
                 host=host, port=free_port(host, port), label="Pluriverse", verbose=False
@@ -81,7 +81,7 @@ class ViewerBase:
         self.server.scene.set_up_direction(source.up)
         light_scene(self.server.scene)
         self.stage = Stage(self.server.scene, source, environments)
-        """What is drawn."""
+        """The drawn worlds."""
         if geometry is not SeenGeometry.VISUAL:
             self.stage.set_geometry(geometry)
         self.panel: Any = None

@@ -38,7 +38,7 @@ class LoopScene:
         self.state: State | None = None
         self.contacts: Any = None
         counts = SimpleNamespace(numpy=lambda: np.zeros(max(model.world_count, 1), dtype=np.int32))
-        # Of a solver that nobody named nothing is known.
+        # Without a known solver there are no counters.
         self.solver = SimpleNamespace(
             world_frozen=counts,
             unconverged_step_count=counts,
@@ -339,7 +339,7 @@ class ViewerGL(_LoggingViewer):
         return target_image
 
     def register_ui_callback(self, callback: Any, position: str = "side") -> None:
-        """Note nothing, with a warning: there is no user interface."""
+        """Do nothing but warn: there is no user interface."""
         warnings.warn(
             "ViewerGL: callbacks of a user interface are never called, as there is none. Call them yourself.",
             PluriverseWarning,

@@ -40,15 +40,15 @@ class ViewerNull:
         return self.frame_count < self.num_frames
 
     def is_paused(self) -> bool:
-        """Return False: nobody can pause it."""
+        """Return False: there is no pause button."""
         return False
 
     def should_step(self) -> bool:
-        """Return True: nobody can pause it."""
+        """Return True: there is no pause button."""
         return True
 
     def is_key_down(self, key: str | int) -> bool:
-        """Return False: nobody presses a key."""
+        """Return False: there are no keys."""
         return False
 
     def begin_frame(self, time: float) -> None:
@@ -66,7 +66,7 @@ class ViewerNull:
         """Show nothing of contacts."""
 
     def apply_forces(self, state: State) -> None:
-        """Write no forces: nobody pulls at bodies."""
+        """Write no forces: there is no mouse."""
 
     def set_camera(self, pos: Any, pitch: float, yaw: float) -> None:
         """Aim nothing."""

@@ -58,7 +58,7 @@ class Overlays:
 
     @property
     def shown(self) -> frozenset[Overlay]:
-        """What is drawn."""
+        """The overlays that are drawn."""
         return frozenset(self._shown)
 
     def show(self, overlay: Overlay, is_shown: bool) -> None:

@@ -34,9 +34,9 @@ class History:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.plot = Plot.JOINTS
-        """What is kept."""
+        """The plotted quantity."""
         self.world = 0
-        """Whose."""
+        """World of the plot."""
         self.joints = ""
         """Part of the names of the joints that are plotted."""
         self.is_new = True

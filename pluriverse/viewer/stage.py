@@ -34,7 +34,7 @@ class Stage:
         self._shown: frozenset[Overlay] = frozenset()
         self._drag: tuple[Any, str] | None = None
         self.build_count = 0
-        """How often everything was redrawn."""
+        """Number of complete redraws."""
         self._build()
 
     @property

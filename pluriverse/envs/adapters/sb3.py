@@ -54,7 +54,7 @@ class Sb3VecEnv(VecEnv):
         return _plain(observations)
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Note the actions of the next step."""
+        """Store the actions of the next step."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:

@@ -47,12 +47,12 @@ class SkrlEnv(Wrapper):
 
     @property
     def observation_space(self) -> gymnasium.Space[Any]:
-        """What the policy sees of one environment."""
+        """Observations of the policy for one environment."""
         return self._spaces["policy"] if isinstance(self._spaces, gymnasium.spaces.Dict) else self._spaces
 
     @property
     def state_space(self) -> gymnasium.Space[Any] | None:
-        """What the critic sees of one environment, if that is something else."""
+        """Observations of the critic for one environment, if they differ."""
         if isinstance(self._spaces, gymnasium.spaces.Dict) and "critic" in self._spaces.spaces:
             return self._spaces["critic"]
         return None
@@ -72,7 +72,7 @@ class SkrlEnv(Wrapper):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Make one step in all environments."""
         result = self._env.step(actions)
-        # Trainers log what stands under this name, if nobody tells them another.
+        # Trainers log the values under this name by default.
         info = {"episode": {f"reward / {name}": term.mean() for name, term in result.reward_terms.items()}}
         return (
             self._observation(result.observations),

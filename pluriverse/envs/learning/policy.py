@@ -122,7 +122,7 @@ class OnnxPolicy:
         self._input = inputs[0]
         properties = self._session.get_modelmeta().custom_metadata_map
         self.description: dict[str, Any] = json.loads(properties.get(_METADATA, "{}"))
-        """What the file says of the task."""
+        """Description of the task in the file."""
 
     @property
     def observation_count(self) -> int | None:

@@ -19,7 +19,7 @@ DENSITY = 600.0
 # Heron, as in its file: height of the shoulder, lengths of upper arm, forearm, and from wrist to hand [m].
 SHOULDER_HEIGHT, UPPER_ARM, FOREARM, WRIST = 0.26, 0.36, 0.32, 0.08
 TOOL = WRIST + GRIP_OFFSET[2]
-# How far a finger opens [m].
+# Largest opening of a finger [m].
 OPENING = 0.045
 # Distance from the middle of an object at which the gripper is about it [m].
 NEAR = 0.02
@@ -48,7 +48,7 @@ class LiftTask(ArmTask):
     """Fastest turning of the gripper about the vertical [rad/s]."""
     finger_speed = 0.2
     object_position = (0.46, 0.0)
-    """Where objects lie on average [m]."""
+    """Mean initial position of objects [m]."""
     low, high = (0.34, -0.22, 0.028), (0.58, 0.22, 0.35)
     """Corners of the box in which the gripper moves [m]."""
     randomization = (
@@ -108,7 +108,8 @@ class LiftTask(ArmTask):
         speeds = [*[self.hand_speed] * 3, self.roll_speed, self.finger_speed]
         self._begin = torch.tensor(start, device=env.device)
         self.goal = self._begin.repeat(env.env_count, 1)
-        """Where the gripper is to be [m], its angle about the vertical [rad], opening [m], shape [env, 5]."""
+        """Target of the gripper: position [m], angle about the vertical [rad], opening [m], shape [env,
+        5]."""
         self._least, self._most = (torch.tensor(bound, device=env.device) for bound in limits)
         self._change = env.step_seconds * torch.tensor(speeds, device=env.device)
         sizes = env.identities // SHAPE_COUNT % len(HALF_WIDTHS)

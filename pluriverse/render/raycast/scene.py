@@ -20,7 +20,7 @@ MESHED = (GeoType.MESH, GeoType.CONVEX_MESH, GeoType.HFIELD)
 
 @wp.struct
 class PlacedShape:
-    """What a ray needs of a shape, gathered since functions take arguments by value."""
+    """Data of a shape for rays, gathered since functions take arguments by value."""
 
     rotation: wp.mat33
     """Axes as columns, in the world."""
@@ -36,7 +36,7 @@ class PlacedShape:
 
 @wp.struct
 class RayScene:
-    """What rays are cast against.
+    """The shapes that rays are cast against.
 
     Shapes belong to groups: group w holds those of world w, the last group the global ones. Each group has a
     tree of boxes over its bounded shapes, a complete binary tree in one array: node n has the children 2 n

@@ -96,7 +96,7 @@ def trace_view(
             distance = best.distance
             moved = view.view_offset[entry]
             world = view.view_world[entry]
-            # Of a hundred worlds a ray misses most: the box around a world shows that without a traversal.
+            # A ray misses most of a hundred worlds; the box around a world shows that without a traversal.
             root = scene.node_start[world] + 1
             start = origin - moved
             enter = enter_box(scene.node_lower[root], scene.node_upper[root], start, inverse, distance)

@@ -14,13 +14,13 @@ from pluriverse.types import GeoType
 # Least magnitude of a direction's components, against division by zero.
 TINY = wp.constant(1.0e-18)
 NO_MESH = wp.constant(wp.uint64(0))
-# How far beyond the best hit a mesh is searched, relative to its distance.
+# Distance beyond the best hit up to which a mesh is searched, relative to the hit's distance.
 REACH = wp.constant(1.000001)
 
 
 @wp.struct
 class RayHit:
-    """Where a ray ends."""
+    """The end point of a ray."""
 
     distance: float
     """Along the ray [m], `MISS` for nowhere."""

@@ -135,7 +135,7 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
-        """Let MuJoCo compute the derived fields of worlds. Only launches.
+        """Compute the derived fields of worlds with MuJoCo. Only launches.
 
         Args:
             group_index: Group of the worlds.
@@ -173,6 +173,6 @@ class Overflow:
     worlds: list[int]
     """The worlds."""
     what: str
-    """What happened and what the memory holds, as a text."""
+    """The overflow and the present capacities, as a text."""
     remedy: str
     """The remedy, as a text."""

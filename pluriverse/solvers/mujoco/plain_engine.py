@@ -165,7 +165,7 @@ class PlainEngine(Engine):
         return {**result, **self.exchange.tracked_rows(group_index)}
 
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
-        """Let MuJoCo compute the derived fields of a group.
+        """Compute the derived fields of a group with MuJoCo.
 
         Raises:
             RuntimeError: If a recording is under way.
@@ -283,7 +283,7 @@ class PlainEngine(Engine):
         return found
 
     def _limit_world(self, world: int, model: Any, data: Any, group: MujocoGroup, dt: float) -> None:
-        """Bring the speeds of a world within their limits; see `cpu.velocity_limit`."""
+        """Limit the speeds of a world; see `cpu.velocity_limit`."""
         row = int(self._world_row[world])
         first, first_body = int(group.first_dof[row]), int(group.first_body[row])
         limits = self.model.joint_velocity_limit.numpy()[first : first + len(group.dof_qvel)]

@@ -181,7 +181,7 @@ class SolverMuJoCo(EngineSolver):
 
     @staticmethod
     def register_custom_attributes(builder: Any) -> None:
-        """Let importers keep actuators, springs and options as MuJoCo has them, in the namespace `mujoco`.
+        """Declare the namespace `mujoco`, in which importers store MuJoCo's actuators, springs and options.
 
         Call it before anything is added to the `ModelBuilder`, which is then for this solver. Without it
         `add_mjcf` keeps there what the model lacks, and actuators are drives that every solver has.

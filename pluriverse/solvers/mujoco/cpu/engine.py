@@ -143,7 +143,7 @@ class CpuEngine(Engine):
         return result
 
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
-        """Let MuJoCo compute the derived fields of worlds. Only launches."""
+        """Compute the derived fields of worlds with MuJoCo. Only launches."""
         group, model = self.groups[group_index], self.model
         launch_kernel(
             derive_world,

@@ -58,7 +58,7 @@ def limit_speeds(
     count: int,  # degrees of freedom of MuJoCo
     dt: wp.float64,
 ):
-    """Bring the speeds of a world within their limits, and update its coordinates accordingly."""
+    """Limit the speeds of a world, and update its coordinates accordingly."""
     zero = wp.float64(0.0)
     group = maps.world_group[world]
     first = maps.group_dof[group]

@@ -81,7 +81,7 @@ MEMORY_MIN = 64 << 20
 
 
 class CpuWorker:
-    """What one thread steps worlds with: a model and data for each group.
+    """Model and data of each group with which one thread steps worlds.
 
     Args:
         groups: Groups of all worlds.

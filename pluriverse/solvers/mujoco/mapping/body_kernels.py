@@ -53,7 +53,7 @@ _THIN = wp.constant(wp.float64(1.0 - THIN_ROUNDING))
 
 @wp.struct
 class BodyMaps:
-    """Where MuJoCo's bodies and joints come from."""
+    """Sources of MuJoCo's bodies and joints."""
 
     source: wp.array[int]  # [nbody] world-local body, -1 for none
     moves: wp.array[int]  # [nbody] whether it has joints

@@ -51,7 +51,7 @@ solref_of_gains = mixing_functions(wp.float64).solref_of_gains
 
 @wp.struct
 class ConstraintMaps:
-    """Where MuJoCo's equality constraints and distance constraints come from."""
+    """Sources of MuJoCo's equality constraints and distance constraints."""
 
     equality: wp.array[int]  # [constraint] world-local
     kind: wp.array[int]  # [constraint]

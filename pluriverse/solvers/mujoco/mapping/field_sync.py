@@ -125,12 +125,12 @@ class FieldSync:
             self.launch_all()
 
     def launch_all(self) -> None:
-        """Bring all worlds up to date. Only launches."""
+        """Update all worlds. Only launches."""
         everywhere: Any = wp.zeros(0, dtype=wp.bool, device=self._model.device)
         self.launch(WorldSelection(self._model.structure.worlds, everywhere, None))
 
     def launch(self, selection: WorldSelection) -> None:
-        """Bring worlds up to date. Only launches."""
+        """Update worlds. Only launches."""
         if not self._syncs:
             return
         self._selected.zero_()
@@ -254,7 +254,7 @@ class _GroupSync:
                 self._fixed[name] = wp.array(values, dtype=self._engine.real, device=device)
 
     def launch(self, selected: wp.array[int]) -> None:
-        """Bring the worlds that are selected up to date. Only launches."""
+        """Update the selected worlds. Only launches."""
         known = {*field_names(), *MESH_FIELDS, *EXTRA_FIELDS}
         memory = self._engine.tracked_memory(self._index)
         # A struct keeps addresses only.

@@ -161,7 +161,7 @@ class WarpEngine(Engine):
         return result
 
     def derive_fields(self, group_index: int, selected: wp.array[int]) -> None:
-        """Let MuJoCo Warp compute the derived fields of a group. Only launches.
+        """Compute the derived fields of a group with MuJoCo Warp. Only launches.
 
         It does so for all worlds of the group; those that did not change get the same values.
         """

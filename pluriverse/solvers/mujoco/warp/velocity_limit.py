@@ -106,7 +106,7 @@ def limit_row_speed(
     dt: float,
     rows: Rows,
 ):
-    """Bring the speeds of one world within their limits, and update its coordinates accordingly."""
+    """Limit the speeds of one world, and update its coordinates accordingly."""
     row = wp.tid()
     world = group_worlds[row]
     group = maps.world_group[world]
@@ -184,7 +184,7 @@ def limit_row_speeds(
     dt: float,
     rows: Any,
 ) -> None:
-    """Bring the speeds of all worlds of a group within their limits, after a step of `dt` [s]."""
+    """Limit the speeds of all worlds of a group, after a step of `dt` [s]."""
     launch_kernel(
         limit_row_speed,
         dim=worlds.size,
