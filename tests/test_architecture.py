@@ -25,8 +25,9 @@ LINES_MAX = 600
 
 
 def rooms() -> list[str]:
-    """Return the rooms as the map lists them, from the ground up."""
-    return re.findall(r"^\| `(\w+)` \|", MAP.read_text(), flags=re.MULTILINE)
+    """Return the rooms as the map lists them, from the ground up; later tables of the page are others."""
+    first = re.search(r"(^\| `\w+` \|.*\n)+", MAP.read_text(), flags=re.MULTILINE)
+    return re.findall(r"^\| `(\w+)` \|", first.group() if first else "", flags=re.MULTILINE)
 
 
 def modules() -> dict[str, Path]:

@@ -185,10 +185,10 @@ def test_pause_holds_the_script_and_close_ends_it(gym):
     thread.start()
     wait_until(lambda: sim.frame_count > 3)
     window.step_once()  # pauses
-    wait_until(lambda: not window._steps_wanted)
+    wait_until(lambda: not window._requested_steps)
     count = sim.frame_count
     window.step_once()
-    wait_until(lambda: not window._steps_wanted and sim.frame_count > count)
+    wait_until(lambda: not window._requested_steps and sim.frame_count > count)
     assert sim.frame_count <= count + 2  # one, and one that may have been under way
     window.ask_to_close()
     thread.join(60.0)
