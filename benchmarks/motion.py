@@ -305,6 +305,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--control-steps", type=int, default=25, help="control steps of a round")
+    parser.add_argument(
+        "--tuned-gap", type=float, help="gap of sap_tuned [m], instead of the least right one"
+    )
     parser.add_argument("--check", action="store_true", help="exit with 1 below the goals")
     arguments = parser.parse_args()
     wp.config.log_level = wp.LOG_WARNING
@@ -371,7 +374,7 @@ def measure(name: str, scene: MovingScene, arguments: argparse.Namespace) -> lis
     for contestant in arguments.contestants:
         gap = {"sap_2mm": SMALL_GAP}.get(contestant)
         if contestant == "sap_tuned":
-            gap = tuned_gap(scene, worlds)
+            gap = arguments.tuned_gap or tuned_gap(scene, worlds)
         runs[contestant] = Ours(contestant, scene, worlds, threads, gap)
     clock = time.process_time if threads == 1 else time.perf_counter
     for run in runs.values():
