@@ -99,7 +99,7 @@ class Momenta:
     """
 
     group_count: int
-    """Number of groups: articulations, or worlds."""
+    """Number of groups, which are articulations or worlds."""
     device: Any
     """Device of the arrays."""
     mass: wp.array[wp.float64] = field(init=False)
