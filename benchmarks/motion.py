@@ -384,7 +384,7 @@ def measure(name: str, scene: MovingScene, arguments: argparse.Namespace) -> lis
     durations: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(arguments.rounds):
         _follow(runs)
-        # The first after another engine has to fill the caches again, so everyone is first in turn.
+        # Who ran before decides what the caches hold, so everyone is first in turn.
         for place in range(len(runs)):
             contestant = list(runs)[(turn + place) % len(runs)]
             durations[contestant].append(_time_round(runs[contestant], scene, arguments.control_steps, clock))
