@@ -21,6 +21,7 @@ from pluriverse.tensors.efforts import launch_add_efforts
 from pluriverse.tensors.ground import Ground
 from pluriverse.tensors.read import RobotReadings, launch_read
 from pluriverse.tensors.table import RobotLayout
+from pluriverse.types import Axis
 
 # Default contact force [N] from which a body counts as touching: far below the load of a leg, far above the
 # rounding of an opening contact.
@@ -48,7 +49,7 @@ class RobotTensors:
 
     Raises:
         KeyError: If a pattern finds nothing.
-        ValueError: If `contact_threshold` is negative or no number.
+        ValueError: If `contact_threshold` is negative or no number, or the model's up axis is not z.
     """
 
     joint_positions: wp.array2d[float]
@@ -139,6 +140,11 @@ class RobotTensors:
                 f"RobotTensors: contact_threshold is {contact_threshold} N, but must be a number >= 0."
             )
         model = simulation.model
+        if model.up_axis is not Axis.Z:
+            raise ValueError(
+                f"RobotTensors: the model has up_axis {model.up_axis.name}, but heights and lowest points of "
+                "feet are measured along z. Build it with ModelBuilder(up_axis='Z'); importers turn files."
+            )
         layout = RobotLayout(model, pattern, joints=joints, bodies=bodies, feet=feet, worlds=worlds)
         self._simulation, self._layout = simulation, layout
         self._libraries: dict[str, SimpleNamespace] = {}

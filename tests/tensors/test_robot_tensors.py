@@ -314,3 +314,11 @@ def test_rows_are_those_of_a_view(simulation, robots):
     view = ArticulationView(simulation.model, "*", homogeneous=False)
     assert robots.labels == view.articulation_labels
     assert robots.worlds.tolist() == list(view.row_world)
+
+
+def test_a_model_whose_up_axis_is_not_z_is_refused():
+    builder = pv.ModelBuilder(up_axis="Y")
+    builder.add_shape_box(builder.add_body(label="robot"), hx=0.1, hy=0.1, hz=0.1)
+    simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1)
+    with pytest.raises(ValueError, match=r"RobotTensors: the model has up_axis Y.*up_axis='Z'"):
+        simulation.tensors("*")
