@@ -23,6 +23,7 @@ def sap_kernels():
         joint_terms._kernels(f64, f32, f32).set_joint_terms,
         outcome._kernels(f64, f32).finalize_step,
         import_module("pluriverse.solvers.sap.moment_terms")._kernels(f64, f32).set_moment_terms,
+        import_module("pluriverse.solvers.sap.spring_terms")._kernels(f64, f32, f32).set_spring_term,
         restitution._kernels(f64, f32, f32).add_restitution,
     ]
 
