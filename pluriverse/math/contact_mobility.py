@@ -156,6 +156,18 @@ _STEP = """
     }
 """
 
+_ADVANCE = """
+    const V* W = w.data + wbase;
+    const V* p = (const V*)(impulse.data + cbase);
+    V* u = (V*)(velocity.data + cbase);
+    for (int b = 0; b < m; ++b) {
+        const V s = p[b];
+        if (s == V(0)) continue;
+        const V* wb = W + b * m;
+        for (int a = 0; a < m; ++a) u[a] += s * wb[a];
+    }
+"""
+
 _BALANCE = """
     const V* W = w.data + wbase;
     const V* E = (const V*)(push.data + cbase);
@@ -167,26 +179,40 @@ _BALANCE = """
     V* u = (V*)(velocity.data + cbase);
     V* S = work.data + workbase;  // F^T W E + D, row-major, with the right-hand side as last column
     V* z = S + m * (m + 1);  // W e of a column
+    // Row by row, f_i^T W E: a sum of rows of W, of which each contact's columns of E make their entries. A
+    // contact that slides has its first and last unknown, or the last only; E and F of the others are 1.
     short column[LIMIT];
     int n = 0;
     for (int a = 0; a < m; ++a)
         if (D[a] >= V(0)) column[n++] = a;
     const int stride = n + 1;
-    for (int k = 0; k < n; ++k) {
-        const int c = column[k] / 3;
-        const V* e = E + 9 * c + column[k] % 3;
-        const V e0 = e[0], e1 = e[3], e2 = e[6];
-        const V* w0 = W + 3 * c * m;
-        const V* w1 = w0 + m;
-        const V* w2 = w1 + m;
-        for (int a = 0; a < m; ++a) z[a] = e0 * w0[a] + e1 * w1[a] + e2 * w2[a];
-        for (int i = 0; i < n; ++i) {
-            const int at = 3 * (column[i] / 3);
-            const V* f = F + 3 * at + column[i] % 3;
-            S[i * stride + k] = f[0] * z[at] + f[3] * z[at + 1] + f[6] * z[at + 2];
+    for (int i = 0; i < n; ++i) {
+        const int axis = column[i] % 3, at = column[i] - axis;
+        const V* f = F + 3 * at + axis;
+        const V* y = W + column[i] * m;
+        if (D[at + 1] < V(0) && axis == 0) {
+            const V* w0 = W + at * m;
+            const V* w1 = w0 + m;
+            const V f0 = f[0], f1 = f[3];
+            for (int a = 0; a < m; ++a) z[a] = f0 * w0[a] + f1 * w1[a];
+            y = z;
         }
-        S[k * stride + k] += D[column[k]];
-        S[k * stride + n] = r[column[k]];
+        V* si = S + i * stride;
+        int k = 0;
+        for (int c = 0; c < m; c += 3) {
+            if (D[c + 1] >= V(0)) {
+                si[k] = y[c];
+                si[k + 1] = y[c + 1];
+                si[k + 2] = y[c + 2];
+                k += 3;
+            } else if (D[c + 2] >= V(0)) {
+                const V* e = E + 3 * c;
+                if (D[c] >= V(0)) si[k++] = e[0] * y[c] + e[3] * y[c + 1];
+                si[k++] = e[2] * y[c] + e[5] * y[c + 1] + y[c + 2];
+            }
+        }
+        si[i] += D[column[i]];
+        si[n] = r[column[i]];
     }
     // Gaussian elimination with row pivots: friction makes the matrix unsymmetric.
     for (int k = 0; k < n; ++k) {
@@ -201,7 +227,7 @@ _BALANCE = """
             }
         }
         if (!(largest > V(0))) return 0;
-        V* sk = S + k * stride;
+        V* __restrict sk = S + k * stride;
         if (pivot != k)
             for (int j = k; j <= n; ++j) {
                 const V t = sk[j];
@@ -210,7 +236,7 @@ _BALANCE = """
             }
         const V inverse = V(1) / sk[k];
         for (int i = k + 1; i < n; ++i) {
-            V* si = S + i * stride;
+            V* __restrict si = S + i * stride;
             const V l = si[k] * inverse;
             if (l == V(0)) continue;
             for (int j = k + 1; j <= n; ++j) si[j] -= l * sk[j];
@@ -221,11 +247,19 @@ _BALANCE = """
         u[a] = u0[a];
     }
     for (int k = n - 1; k >= 0; --k) {
-        V* sk = S + k * stride;
-        V x = sk[n];
-        for (int j = k + 1; j < n; ++j) x -= sk[j] * S[j * stride + n];
-        x /= sk[k];
-        sk[n] = x;
+        const V* sk = S + k * stride;
+        // Four sums, none of which waits for the others.
+        V x0 = sk[n], x1 = V(0), x2 = V(0), x3 = V(0);
+        int j = k + 1;
+        for (; j + 3 < n; j += 4) {
+            x0 -= sk[j] * z[j];
+            x1 -= sk[j + 1] * z[j + 1];
+            x2 -= sk[j + 2] * z[j + 2];
+            x3 -= sk[j + 3] * z[j + 3];
+        }
+        for (; j < n; ++j) x0 -= sk[j] * z[j];
+        const V x = ((x0 + x1) + (x2 + x3)) / sk[k];
+        z[k] = x;
         const int at = 3 * (column[k] / 3);
         const V* e = E + 3 * at + column[k] % 3;
         for (int i = 0; i < 3; ++i) p[at + i] += e[3 * i] * x;
@@ -248,6 +282,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
       ubase)`: `x` [dof, m] holds J^T and then X, for the `count` degrees of freedom of a world. Writes the
       mobility W [m, m], and adds J H^-1 g to the m numbers from `u[ubase]` on, where `y` holds L^-T g.
     - `spread_impulse(x, xbase, count, m, impulse, pbase, y, ybase)`: y <- y + X p.
+    - `add_impulses(w, wbase, m, impulse, cbase, velocity)`: u <- u + W p.
     - `contact_step(w, wbase, m, stiffness, residual, cbase, work, workbase, impulse_step, velocity_step)`:
       Newton's step for impulses p whose velocities are u0 + W p, and which are to be what the contacts
       answer to these: (1 + G W) dp = r, du = W dp, with the symmetric `stiffness` G of each contact and the
@@ -256,8 +291,9 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
     - `balance_contacts(w, wbase, m, push, row, compliance, wanted, free, cbase, work, workbase, impulse,
       velocity)`: impulses p = E x of contacts with the unknowns x, where (F^T W E + D) x = r, and their
       velocities u = u0 + W p. Each contact has up to three unknowns: the columns of `push` E and of `row` F,
-      and the entries of `compliance` D (negative: not an unknown) and of `wanted` r. `free` is u0. Returns 0
-      if the matrix is singular. `work` has m^2 + 2 m numbers.
+      and the entries of `compliance` D (negative: not an unknown) and of `wanted` r. With three, E = F = 1.
+      Without the second, the first is a direction along the surface, in E and F, and the row of the last
+      is (0, 0, 1). `free` is u0. Returns 0 if the matrix is singular. `work` has m^2 + 2 m numbers.
     """
     vec3, mat33 = vec3_type(real), mat33_type(real)
     limit = f"constexpr int LIMIT = {COMPONENTS_MAX};"
@@ -297,6 +333,16 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         ybase: int,
     ): ...
 
+    @wp.func_native(types + _ADVANCE)
+    def add_impulses(
+        w: wp.array[real],
+        wbase: int,
+        m: int,
+        impulse: wp.array(dtype=vec3),
+        cbase: int,
+        velocity: wp.array(dtype=vec3),
+    ): ...
+
     @wp.func_native(types + limit + tiny + _STEP)
     def contact_step(
         w: wp.array[real],
@@ -331,6 +377,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
     return SimpleNamespace(
         contact_mobility=contact_mobility,
         spread_impulse=spread_impulse,
+        add_impulses=add_impulses,
         contact_step=contact_step,
         balance_contacts=balance_contacts,
     )

@@ -25,13 +25,20 @@ def test_worlds_too_large_for_the_space_of_their_contacts_rest_like_others():
     np.testing.assert_allclose(many, np.full(len(many), alone[0]), atol=1e-6)
 
 
-def _walker() -> pv.ModelBuilder:
-    """A trunk on four legs with drives, which slides on its feet where it is pushed."""
+def _walker(*, with_drives: bool = True, studs: int = 0) -> pv.ModelBuilder:
+    """A trunk on four legs, with drives or limp, which slides where it is pushed.
+
+    There are so many spheres in its belly, 20 mm above what it lies on.
+    """
     builder = pv.ModelBuilder()
     trunk = builder.add_link(xform=((0.0, 0.0, 0.5), (0.0, 0.0, 0.0, 1.0)))
     builder.add_shape_box(trunk, hx=0.3, hy=0.2, hz=0.1)
+    weightless = pv.ModelBuilder.ShapeConfig(density=0.0)
+    for index in range(studs):
+        place = (0.05 * (index % 10) - 0.225, 0.08 * (index // 10) - 0.12, -0.06)
+        builder.add_shape_sphere(trunk, xform=(place, (0.0, 0.0, 0.0, 1.0)), radius=0.02, cfg=weightless)
     joints = [builder.add_joint_free(trunk)]
-    drive = {"target_ke": 200.0, "target_kd": 4.0, "effort_limit": 80.0}
+    drive = {"target_ke": 200.0, "target_kd": 4.0, "effort_limit": 80.0} if with_drives else {"damping": 0.5}
     up, down = ((0.0, 0.0, 0.15), (0.0, 0.0, 0.0, 1.0)), ((0.0, 0.0, -0.15), (0.0, 0.0, 0.0, 1.0))
     for x in (-0.3, 0.3):
         for y in (-0.25, 0.25):
@@ -102,9 +109,9 @@ def _plank(hovering: int) -> pv.ModelBuilder:
 
 
 def test_contacts_that_do_not_act_change_nothing():
-    """A plank that slides on three feet moves alike, and takes as many iterations, if 21 more are near."""
+    """A plank that slides on three feet moves alike, and takes as many iterations, if 60 more are near."""
     results = []
-    for hovering in (0, 21):
+    for hovering in (0, 21, 60):
         model = _plank(hovering).finalize("cpu")
         solver = pv.SolverSAP(model, friction_law="coulomb")
         simulation = pv.Simulation(model, solver=solver, dt=0.005, decimation=1, threads=1)
@@ -117,9 +124,45 @@ def test_contacts_that_do_not_act_change_nothing():
             assert solver.last_solve_iterations.numpy()[0] == 1
         assert solver.last_contact_count.numpy()[0] == 3 + hovering
         results.append(simulation.state.joint_qd.numpy())
-    alone, among = results
-    np.testing.assert_allclose(among, alone, atol=1e-6)
+    alone = results[0]
+    for among in results[1:]:
+        np.testing.assert_allclose(among, alone, atol=1e-6)
     assert alone[0] < 0.99
+
+
+def test_sliding_robots_move_as_with_all_contacts():
+    """Limp walkers that slide on their bellies and legs move alike, if contacts that cannot act are left out.
+
+    Some forty contacts are near each of them. The same ones act, in the same order, whether the others are
+    there or not.
+    """
+    worlds = pv.ModelBuilder()
+    worlds.replicate(_walker(with_drives=False, studs=30), 4)
+    worlds.add_ground_plane()
+    model = worlds.finalize("cpu")
+    paths = []
+    for cull in (True, False):
+        simulation = pv.Simulation(model, dt=0.005, threads=1, cull_contacts=cull)
+        positions = simulation.state.joint_q.numpy().reshape(4, -1)
+        positions[:, 2] = 0.11
+        positions[:, 7::2] = 0.5 * np.pi  # legs along the ground
+        simulation.state.joint_q.assign(positions.ravel())
+        velocities = simulation.state.joint_qd.numpy().reshape(4, -1)
+        velocities[:, 0] += np.array([1.5, 1.0, 2.0, 3.0])
+        velocities[:, 1] += np.array([0.0, -2.0, 0.5, 1.0])
+        simulation.state.joint_qd.assign(velocities.ravel())
+        pv.eval_fk(model, simulation.state.joint_q, simulation.state.joint_qd, simulation.state)
+        path, listed = [], []
+        for _ in range(40):
+            simulation.step()
+            listed.append(simulation.solver.last_contact_count.numpy().copy())
+            path.append(simulation.state.joint_qd.numpy().reshape(4, -1).copy())
+        paths.append(np.array(path))
+        assert simulation.solver.unconverged_step_count.numpy().sum() == 0
+    culled, full = paths
+    assert np.max(listed, axis=0).min() > 24
+    assert np.hypot(full[20, :, 0], full[20, :, 1]).min() > 0.05  # they slide
+    np.testing.assert_allclose(culled, full, rtol=1e-5, atol=1e-5)
 
 
 def test_contacts_left_out_at_first_are_found():

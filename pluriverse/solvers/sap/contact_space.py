@@ -21,7 +21,8 @@ the positions' rounding in single precision decides which of them stick, slip or
 
 Collision lists what could touch within a step, of which little does: a G1 that lies on the ground may have
 thirty contacts of which few carry force. With Coulomb's law those are solved that approach at v, then with
-them those that would at the minimum that was found without them, until there are none.
+them those that would at the minimum that was found without them, until there are none. Only what acts takes
+part and decides whether there is room, so that a world does not notice what else is near.
 
 With convex friction it pays for few contacts, with no more components than there are degrees of freedom:
 what it costs grows with their number cubed.
@@ -43,12 +44,10 @@ from pluriverse.solvers.sap.coulomb import coulomb_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
-from pluriverse.solvers.sap.workspace import SPACE_HELD_CONTACTS_MAX, sap_struct
+from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, SPACE_HELD_CONTACTS_MAX, sap_struct
 
+CONTACTS_MAX = wp.constant(SPACE_CONTACTS_MAX)
 HELD_CONTACTS_MAX = wp.constant(SPACE_HELD_CONTACTS_MAX)
-# Contacts of a world above which Coulomb's law is not tried for those that act: in a hand full of objects,
-# where most trials fail, that doubled the time of a step.
-LISTED_CONTACTS_MAX = wp.constant(24)
 # Iterations and trials of a line search, after which the world is left to Newton's method with all joints.
 ITERATIONS_MAX = wp.constant(30)
 TRIALS_MAX = wp.constant(20)
@@ -76,11 +75,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
     numbers_clear = packed_rows(real).numbers_clear
     mobility = contact_mobility_functions(linear, real)
-    contact_mobility, spread_impulse, contact_step = (
-        mobility.contact_mobility,
-        mobility.spread_impulse,
-        mobility.contact_step,
-    )
+    contact_mobility, spread_impulse = mobility.contact_mobility, mobility.spread_impulse
+    add_impulses, contact_step = mobility.add_impulses, mobility.contact_step
     approach_bounds = friction_bound_functions(real, linear).approach_bounds
     find_coulomb_impulses = coulomb_functions(real, linear).find_coulomb_impulses
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
@@ -251,6 +247,22 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         return listed
 
     @wp.func(inline=True)
+    def has_room(sap: SapData, contact0: int, count: int, capacity: int) -> bool:
+        """Return whether so many listed contacts are few enough for Coulomb's law to be found quickly.
+
+        Those between two bodies that move count twice: what is held by many of them, as in a hand, sticks and
+        slips in turns, and takes three times the iterations. Found so, a hand with its objects on fifteen
+        contacts took 99 to 165 µs, and 37 as a convex problem.
+        """
+        if count > capacity:
+            return False
+        size = int(count)
+        for c in range(contact0, contact0 + count):
+            slot = sap.space_slot[c]
+            size += int(sap.contact_dof0[slot] >= 0 and sap.contact_dof1[slot] >= 0)
+        return size <= CONTACTS_MAX
+
+    @wp.func(inline=True)
     def solve_contacts(
         topology: Topology,
         dynamics: DynamicsData,
@@ -261,11 +273,12 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         contact_capacity: int,
         work_size: int,
         count: int,
+        known: int,
         friction_follows: int,
     ) -> int:
         """Find the impulses of the `count` listed contacts and add what they do to `direction`, L^-T g.
 
-        Return 1 if they were found.
+        The first `known` contacts have impulses that were found without the others. Return 1 on success.
         """
         first = topology.template_dof[topology.world_template[world]]
         dof_count = topology.template_dof[topology.world_template[world] + 1] - first
@@ -279,7 +292,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         for c in range(count):
             slot = sap.space_slot[contact0 + c]
             sap.space_velocity[contact0 + c] = sap.contact_velocity[slot]
-            sap.space_impulse[contact0 + c] = vec3()
+            if c >= known:
+                sap.space_impulse[contact0 + c] = vec3()
             entry = basis + 3 * c
             arm0, arm1 = sap.contact_arm0[slot], sap.contact_arm1[slot]
             add_chain(
@@ -306,6 +320,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         )
         for c in range(contact0, contact0 + count):
             sap.space_free[c] = sap.space_velocity[c]
+        if known > 0:
+            add_impulses(sap.space_mobility, mobility0, m, sap.space_impulse, contact0, sap.space_velocity)
         searching = int(1)
         round = int(0)
         relaxation = real(0.0)
@@ -323,7 +339,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                     relaxation = approach_bounds(sap, world, relaxation)
                     if round == 1:
                         relaxation = real(0.0)
-                searching = 1 - find_coulomb_impulses(sap, contact0, count, mobility0, work)
+                is_start = int(round == 0 and known == 0)
+                searching = 1 - find_coulomb_impulses(sap, contact0, count, mobility0, work, is_start)
                 round += 1
                 for c in range(contact0, contact0 + count):
                     slot = sap.space_slot[c]
@@ -380,17 +397,16 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         for slot in range(start, start + sap.contact_count[world]):
             if sap.contact_rn[slot] > real(0.0):
                 total += 1
-        if friction_follows != 0 and total > LISTED_CONTACTS_MAX:
-            return 0
         solved = int(0)
         count = list_carrying(sap, world, contact0, contact_capacity, 0, friction_follows, 0)
         listed = int(-1)
         while listed < count:
-            # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve contacts
-            # would take 38 µs here with convex friction, and 9 with sweeps.
-            if count > contact_capacity:
-                return 0
-            if friction_follows == 0 and (count > HELD_CONTACTS_MAX or 3 * count > dof_count):
+            if friction_follows != 0:
+                if not has_room(sap, contact0, count, contact_capacity):
+                    return 0
+            elif count > wp.min(contact_capacity, HELD_CONTACTS_MAX) or 3 * count > dof_count:
+                # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve
+                # contacts would take 38 µs here, and 9 with sweeps.
                 return 0
             if listed < 0:
                 write_joint_hessian(topology, dynamics, sap, world, diag_shift)
@@ -420,6 +436,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                     contact_capacity,
                     work_size,
                     count,
+                    wp.max(listed, 0),
                     friction_follows,
                 )
             if solved == 0:
