@@ -464,7 +464,9 @@ def _set_velocities(
         if not velocity.any():
             continue
         if body.is_held:
-            report.add("velocity of a kinematic body", path, "it stands still until told to move")
+            report.add(
+                "velocity of a kinematic body", path, "it stands still until a velocity or target moves it"
+            )
             continue
         if joint.type is not JointType.FREE:
             consequence = "its joints start at their own state:*:physics:velocity"

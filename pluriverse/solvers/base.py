@@ -91,8 +91,8 @@ class SolverBase(abc.ABC):
     """Remedy for steps that do not converge, for messages."""
 
     steps_body_axes = False
-    """Whether angular velocities of free and ball joints are stepped along the axes of the child, as their
-    rates of change are told by; else along those of the world, or of the parent."""
+    """Whether angular velocities of free and ball joints are stepped along the axes of the child, in
+    which their accelerations are; else along those of the world, or of the parent."""
     has_explicit_drives = False
     """Whether drives act on the state at the start of a step; else on that at its end."""
 

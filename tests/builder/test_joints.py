@@ -191,7 +191,7 @@ def test_worlds_whose_d6_joints_have_other_axes_are_of_other_kinds():
     ],
 )
 def test_axes_that_make_no_d6_joint_are_refused(options, message):
-    """What cannot be a joint of one to six axes is named with the way out."""
+    """What cannot be a joint of one to six axes is named with the remedy."""
     builder = ModelBuilder()
     with pytest.raises(ValueError, match=message):
         builder.add_joint_d6(-1, builder.add_link(mass=1.0), **options)

@@ -25,9 +25,9 @@ ACCURACY = 1e-4
 # Distance [m] from which the direction of a connection is known to the accuracy of its ends.
 APART = 1e-2
 FACE_COSINE = 0.7
-"""Cosine of the angle up to which boxes that overlap may take a face instead of the shortest way out."""
+"""Cosine of the angle up to which boxes that overlap may take a face instead of the minimum translation."""
 FACE_PREFERENCE = 0.05
-"""What the face may be a longer way out by, relative to the sum of the half extents of the smaller box."""
+"""How much longer the translation by the face may be, relative to the sum of the smaller half extents."""
 
 
 def poses_of_both_kinds(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -44,7 +44,7 @@ def poses_of_both_kinds(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("names", list(itertools.combinations_with_replacement(SHAPES, 2)), ids="-".join)
 def test_distance_normal_and_penetration_agree_with_coal(names: tuple[str, str]):
-    """Apart: the same distance along the same normal. Overlapping: coal knows no shorter way out."""
+    """Apart: the same distance along the same normal. Overlapping: coal knows no shorter translation."""
     coal_oracle = pytest.importorskip("tests.collision.coal_oracle")
     shapes = [SHAPES[name] for name in names]
     geometries = [coal_oracle.coal_geometry(shape) for shape in shapes]
@@ -68,7 +68,7 @@ def test_distance_normal_and_penetration_agree_with_coal(names: tuple[str, str])
             turn = direction @ normal
             if {*names} <= {"box", "plate"} and FACE_COSINE <= turn < 1.0 - 1e-6:
                 # Boxes that lie about flat on each other may take a face. A corner of the patch is as deep as
-                # the shortest way out, and by no more than the preference deeper.
+                # the minimum translation, and by no more than the preference deeper.
                 size = min(sum(shape.scale) for shape in shapes)
                 errors["penetration"].append(max(found - distance, 0.0))
                 errors["penetration"].append(max(distance - FACE_PREFERENCE * size - found, 0.0))

@@ -14,7 +14,7 @@ PAD = (0.01, 0.01, 0.02)  # m, half extents
 def test_the_normal_stays_that_of_the_face_while_a_pad_tilts():
     """Up to 4 degrees of tilt and 1 mm of overlap, the normal is that of the face of the cube, to the bit.
 
-    The shortest way out is often across two edges, a few degrees off, and jumps from pair to pair of them.
+    The minimum translation is often across two edges, a few degrees off, and jumps from pair to pair of them.
     """
     rng = np.random.default_rng(0)
     count = 200
@@ -35,7 +35,7 @@ def test_the_normal_stays_that_of_the_face_while_a_pad_tilts():
 def test_the_normal_stays_while_a_fingertip_sinks_in_near_the_top_of_a_cube():
     """The fingertip of a Franka hand at 12 degrees to a cube, 7 mm below its top: only normals of faces.
 
-    Two pairs of edges, 5 and 33 degrees off, are about as short a way out, by turns. Several contacts carry.
+    Two pairs of edges, 5 and 33 degrees off, are as short a translation, by turns. Several contacts carry.
     """
     cube, tip = 0.02, (0.00875, 0.0076, 0.00925)
     r = Rotation.from_matrix([[0.91, -0.167, -0.38], [-0.211, -0.974, -0.079], [-0.357, 0.152, -0.921]])

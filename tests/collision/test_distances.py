@@ -34,7 +34,7 @@ ROUNDING = 1e-6
 # m).
 PATCH_TOLERANCE = 4e-6
 # Boxes that overlap take a face of theirs within 20 degrees of one of the other, although another direction
-# may be a shorter way out by this part of the sum of the half extents of the smaller box.
+# may be a shorter translation by this part of the sum of the half extents of the smaller box.
 FACE_COSINE = 0.93
 FACE_PREFERENCE = 0.05
 # The oracle falls short by this at ridges of the separation, where its random steps advance slowly.

@@ -1,4 +1,4 @@
-"""Errors name the call, the env, the actor and the way out."""
+"""Errors name the call, the env, the actor and the remedy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Scene files that are wrong: each error names the place, the value and the way out."""
+"""Scene files that are wrong: each error names the place, the value and the remedy."""
 
 import json
 import re

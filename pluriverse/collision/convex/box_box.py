@@ -1,10 +1,10 @@
 """Collider of two boxes: separating axes for the normal, clipped faces for the points.
 
 Of the directions that can separate two boxes (three face normals each, nine products of edges
-[Gottschalk1996]) the one of largest separation is the shortest way out of a penetration. Where it runs along
-a face normal, the face of the other box that looks back is clipped to the first face, and the corners of the
-patch become contacts. Of boxes that overlap a face is taken even where edges would be the shorter way out
-by a little, so that the normal of a grasp stays where it is while the fingers tilt.
+[Gottschalk1996]) the one of largest separation is the minimum translation that ends a penetration. Where it
+runs along a face normal, the face of the other box that looks back is clipped to the first face, and the
+corners of the patch become contacts. Of boxes that overlap a face is taken even where edges would be the
+shorter translation by a little, so that the normal of a grasp stays where it is while the fingers tilt.
 
 The frame is that of the box whose face is the reference, with points relative to the centre of the other box,
 which keeps the precision of a small box on a large one.
@@ -23,11 +23,11 @@ from pluriverse.collision.shape_state import ShapeModel
 # Squared sine of the angle between two edges below which they count as parallel: their product has no
 # direction, and the face normals separate as well.
 PARALLEL = wp.constant(1.0e-6)
-# Separation, relative to the boxes, by which edges must be the shorter way out than faces, and the faces of
-# the second (smaller) box than those of the first: equals would alternate from step to step by rounding.
+# Separation, relative to the boxes, by which edges must be the shorter translation than faces, and the faces
+# of the second (smaller) box than those of the first: equals would alternate from step to step by rounding.
 TIE = wp.constant(1.0e-6)
-# The same for boxes that overlap. Tilted by an angle, a face is a longer way out than the edges across it by
-# about the angle times half its side, so a flat grasp or stack is always near a tie, and the choice among
+# The same for boxes that overlap. Tilted by an angle, a face is a longer translation than the edges across it
+# by about the angle times half its side, so a flat grasp or stack is always near a tie, and the choice among
 # equals would turn the normal to and fro. Half the side of a cube, a third of the sum of half extents, times
 # 8 degrees (as in FACE_COSINE) is 0.047 times the sum.
 FACE_PREFERENCE = wp.constant(5.0e-2)
@@ -45,7 +45,7 @@ POLYGON_CAPACITY = wp.constant(16)
 
 
 # Cosines (20 and 45 degrees) of the angles between the faces of boxes that overlap, and between the face
-# and the shortest way out, up to which the face is preferred. A fingertip that is tilted by 12 degrees and
+# and the minimum translation, up to which the face is preferred. A fingertip that is tilted by 12 degrees and
 # sunk in by some millimetres is as deep along two pairs of edges, 5 and 33 degrees off the face of the cube
 # that it holds: with these normals in turn the cube is squeezed out.
 PREFERRED_FACE_COSINE = wp.constant(0.94)
@@ -477,9 +477,9 @@ def collide_box_box(
 
     # Overlapping boxes first try the patch of the face that they prefer, if faces about lie on each other. No
     # overlap is lost by that, nor made: its deepest column along any direction is at least as long as the
-    # shortest way out, and along that of the face by no more than the preference longer. A patch that is
-    # less deep has missed it. Then, a penetrating patch of the shortest way out is always taken. Apart, the
-    # separating axis gives the distance only if the closest points lie on the face or the edges that it
+    # minimum translation, and along that of the face by no more than the preference longer. A patch that is
+    # less deep has missed it. Then, a penetrating patch of the minimum translation is always taken. Apart,
+    # the separating axis gives the distance only if the closest points lie on the face or the edges that it
     # came from; else they are found in a last round.
     strict_kind = kind
     strict_normal = normal

@@ -1,4 +1,4 @@
-"""Collider of any two convex shapes: shortest connection or shortest way out, then the patch where they meet.
+"""Collider of any two convex shapes: shortest connection or minimum translation, then the contact patch.
 
 The distance and its direction come from `touch`. Where that direction is the
 normal of a face of either shape, what the other shows towards it is clipped to that face, and the corners of

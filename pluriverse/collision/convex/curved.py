@@ -1,4 +1,4 @@
-"""Newton's method for the shortest connection, or way out, of curved shapes, from a guess of a simplex.
+"""Newton's method for the shortest connection or minimum translation of curved shapes, from a simplex.
 
 Simplices of support points (`gjk`, `epa`) come closer to a curved side by a constant factor a round: the
 distance of an ellipsoid from an edge takes 35 rounds. They soon tell, however, which vertices, edges and
@@ -10,7 +10,7 @@ is the distance, negative if the shapes overlap. It is found by
 
 where delta turns n, across the edges that carry it. H is the second derivative of the support functions: its
 eigenvalues are the radii of curvature, and n is its null direction. The points found are on both shapes.
-Whether no others are closer, or no other way out is shorter, is for the search of simplices to tell.
+Whether no others are closer, or no other translation is shorter, is for the search of simplices to tell.
 """
 
 import warp as wp
@@ -249,7 +249,7 @@ def refine_connection(
             across = wp.normalize(wp.cross(n, edges.first))
             stiffness = wp.dot(across, curvature * across) + distance
             if not stiffness > wp.float64(0.0):
-                return connection  # an edge inside the other shape, which is no way out
+                return connection  # an edge inside the other shape, which separates nothing
             turn = (wp.dot(off, across) / stiffness) * across
         else:
             for axis in range(3):

@@ -1,7 +1,7 @@
 """Depth of penetration of two convex shapes: the expanding polytope algorithm ([Bergen2001]).
 
 Where two shapes overlap, the origin lies inside their difference b - a, and the closest point of its boundary
-is the shortest way out. A polytope of support points inside the difference is grown at its face closest to
+is the minimum translation. A polytope of support points inside the difference is grown at its face closest to
 the origin until that face is on the boundary.
 """
 
@@ -13,8 +13,8 @@ import warp as wp
 # are off by about its square root: 3e-5, which tilts the force of a resting body by less than friction
 # regularization creeps.
 DEPTH_TOLERANCE = wp.constant(wp.float64(1.0e-9))
-# The same at which a way out of curved shapes is refined, the first time and each time by this factor later.
-# What the polytope leaves open then, another way out could be shorter by.
+# The same at which the translation of curved shapes is refined, the first time and each time by this factor
+# later. What the polytope leaves open then, another translation could be shorter by.
 REFINEMENT_TOLERANCE = wp.constant(wp.float64(1.0e-4))
 REFINEMENT_FACTOR = wp.constant(wp.float64(0.01))
 # Thickness, relative to the size, below which the difference counts as flat.
@@ -33,7 +33,7 @@ HORIZON_CAPACITY = wp.constant(64)
 
 @wp.struct
 class Penetration:
-    """The shortest way out of an overlap."""
+    """The minimum translation that ends an overlap."""
 
     is_found: bool
     """Whether the difference has a volume."""
@@ -100,7 +100,7 @@ def set_face(
 def make_penetration(
     pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any, refine: Any = None
 ) -> Any:
-    """Return the Warp function that finds the shortest way out of an overlap; arguments as in `gjk`."""
+    """Return the Warp function that finds the minimum translation of an overlap; arguments as in `gjk`."""
 
     @wp.func
     def find_penetration(
@@ -112,7 +112,7 @@ def make_penetration(
         seed_b: wp.array[wp.vec3d],
         seed_count: int,
     ) -> Penetration:
-        """Return the shortest way out of the overlap of two cores.
+        """Return the minimum translation that ends the overlap of two cores.
 
         Args:
             pair: The shapes.

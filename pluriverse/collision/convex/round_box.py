@@ -18,7 +18,7 @@ from pluriverse.types import GeoType
 ALONG = wp.constant(0.25)
 # Sine of the angle up to which it is parallel, so that its closest point is decided by rounding.
 PARALLEL = wp.constant(1.0e-4)
-# Separation, relative to the box, by which an edge must be the shorter way out than a face.
+# Separation, relative to the box, by which an edge must be the shorter translation than a face.
 EDGE_PREFERENCE = wp.constant(1.0e-6)
 # Distance of axis and box, relative to the radius, below which the line between their points gives no normal.
 COINCIDENT = wp.constant(1.0e-5)
@@ -208,7 +208,7 @@ def find_outside(
 def find_inside(places: wp.array[place_vector], pair: ShapePair, along: wp.vec3) -> int:
     """Store the places of a capsule whose axis meets the box: along the direction that frees it soonest.
 
-    Directions that can be the shortest way out: the faces, and across one edge of the box and the axis
+    Directions that can be the minimum translation: the faces, and across one edge of the box and the axis
     (separating axes of a segment and a box).
     """
     half = pair.size0

@@ -1,4 +1,4 @@
-"""The shortest connection of two convex shapes, or the shortest way out of an overlap, by supports."""
+"""The shortest connection of two convex shapes, or the minimum translation out of an overlap, by supports."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""Closest points of two convex shapes, or the shortest way out if they overlap, in double precision.
+"""Closest points of two convex shapes, or the minimum translation if they overlap, in double precision.
 
 Most shapes that touch do so on a face of a box or the end of a cylinder. That is looked at first
 (`find_face_touch`): the point of the other shape that is farthest down there decides, in closed form. All
-else is left to the search for the shortest connection (`gjk`) and the shortest way out (`epa`).
+else is left to the search for the shortest connection (`gjk`) and the minimum translation (`epa`).
 """
 
 import warp as wp
@@ -68,7 +68,7 @@ def is_below_face(shape_type: int, size: wp.vec3d, axis: int, point: wp.vec3d, d
     """Return whether the shortest way from a face of a shape to a point, or out of it, is along its normal.
 
     The shape reaches at least `depth` from the foot of the point to all sides of the face, and as far below
-    the point. So a ball of that radius about the point is inside the shape: no way out is shorter.
+    the point. So a ball of that radius about the point is inside the shape: no translation out is shorter.
 
     Args:
         shape_type: `BOX` or `CYLINDER`.
@@ -150,9 +150,9 @@ def align_to_face(
 ) -> Touch:
     """Return `touch` with the normal of a face of either shape, if that separates the shapes as well.
 
-    Where a curved side penetrates a face, the search for the way out ends with a normal and a point that are
-    off by the square root of its tolerance, to another side at every step: bodies at rest would rock. The
-    normal of the face and the farthest point of the curved side along it are exact.
+    Where a curved side penetrates a face, the search for the minimum translation ends with a normal and a
+    point that are off by the square root of its tolerance, to another side at every step: bodies at rest
+    would rock. The normal of the face and the farthest point of the curved side along it are exact.
 
     Args:
         pair: The shapes.

@@ -126,7 +126,7 @@ def add_candidate(
 def add_last_resort(
     slots: wp.array[candidate_vector], point: wp.vec3, normal: wp.vec3, distance: float
 ) -> None:
-    """Offer a contact of an overlap whose way out is unclear: the deepest counts if nothing else pushes."""
+    """Offer a contact of an overlap with an unclear direction: the deepest counts if nothing else pushes."""
     candidate = candidate_vector(point[0], point[1], point[2], normal[0], normal[1], normal[2], distance, 0.0)
     keep_if_better(slots, LAST_RESORT, candidate, -distance)
 

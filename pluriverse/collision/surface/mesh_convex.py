@@ -33,9 +33,9 @@ from pluriverse.collision.surface.mesh_data import (
 from pluriverse.collision.surface.triangle_convex import make_triangle_collider
 from pluriverse.collision.surface.triangle_pair import TrianglePair, make_triangle_pair, support_surface
 
-# A depth is the shortest way out if no part of the surface is closer than it, less this fraction.
+# A depth is the minimum translation if no part of the surface is closer than it, less this fraction.
 DEPTH_ROUNDING = wp.constant(1.0e-3)
-# Reach of the search for the way out of a solid [m]: any.
+# Reach of the search for the separating translation of a solid [m]: any.
 ANY_DISTANCE = wp.constant(1.0e10)
 
 

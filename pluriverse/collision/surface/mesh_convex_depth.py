@@ -1,7 +1,7 @@
-"""Deep overlap of a solid mesh and a convex shape: the way out where its triangles do not tell it.
+"""Deep overlap of a solid mesh and a convex shape: the separating translation where no triangle shows it.
 
-A triangle knows what is before it, but not the rest of the solid: deep inside, the way out of one may lead
-into another. The signed distance of the mesh tells of any place of the shape how deep its deepest point is.
+A triangle knows what is before it, but not the rest of the solid: deep inside, the translation out of one may
+lead into another. The signed distance of the mesh says how deep the deepest point of the shape is.
 No shift shorter than that frees the shape, so going on by it again and again along a direction leads to where
 that direction ends outside. The directions of the contacts are tried first, and stay if they lead out; else
 the shortest of them, of the slopes of the distance and of the axes of the shape becomes the only contact.

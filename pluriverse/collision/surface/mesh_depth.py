@@ -1,4 +1,4 @@
-"""Deep overlap of two solids: the way out where corners and edges near the surface do not tell it.
+"""Deep overlap of two solids: the separating translation where no corner or edge near the surface shows it.
 
 To separate two solids, every point of one that is inside the other must travel its depth at least. If no
 contact of corners and edges is as deep as that, they push in directions that do not lead out. Then one plane
@@ -20,7 +20,7 @@ UNRESOLVED = wp.constant(0.02)
 # Part of the largest depth below the plane from which corners are pushed.
 PUSHED = wp.constant(0.5)
 
-# What a depth counts that remains after a way out has been gone.
+# What a depth counts that remains after a separating translation.
 REMAINING = wp.constant(10.0)
 
 
@@ -208,7 +208,7 @@ def resolve_deep_overlap(
     least = float(0.0)
     better = int(0)
     count = int(0)
-    # Steps 0 and 1 try the two ways out, step 2 takes the better. One call for all, as each is inlined.
+    # Steps 0 and 1 try the two translations, step 2 takes the better. One call for all, as each is inlined.
     for step in range(int(3)):
         way = wp.where(step == 2, better, step)
         placed = second

@@ -94,9 +94,9 @@ def is_crossing(
     """Return whether each of two edges goes into the other solid where they pass each other.
 
     Edges that pass each other on the outside look like a penetration along the wrong normal, and so do edges
-    on two sides of a wall: the way out is much shorter for them. What goes in is inside at the closest points
-    or on one side of them, and as deep as the edge is behind the other, but for a factor that is the sine of
-    half the angle of the other.
+    on two sides of a wall: the translation is much shorter for them. What goes in is inside at the closest
+    points or on one side of them, and as deep as the edge is behind the other, but for a factor that is the
+    sine of half the angle of the other.
 
     Args:
         data: The surfaces.

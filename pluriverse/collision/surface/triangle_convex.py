@@ -241,7 +241,7 @@ def make_triangle_collider(
         scratch = wp.zeros(shape=POLYGON_CAPACITY, dtype=wp.vec3)
         missed = MISSED * pair.extent
         has_lowest = bool(False)
-        # Whether there is a depth that may not be the way out. It says nothing if the two do not overlap.
+        # Whether a depth may not be the minimum translation. It says nothing if the two do not overlap.
         is_doubtful = bool(False)
         if pair.shape_type != GeoType.SPHERE:
             feature = find_feature(
@@ -286,7 +286,7 @@ def make_triangle_collider(
         if not touch.is_near or not touch.distance <= pair.threshold:
             return count
         # A face of the shape that looks at the edge or corner gives the normal of an overlap if it separates
-        # as much: the search for the way out ends a little off, to another side at every step.
+        # as much: the search for the minimum translation ends a little off, to another side at every step.
         n = touch.normal
         m = touch.normal
         least = touch.distance

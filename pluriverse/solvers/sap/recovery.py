@@ -58,7 +58,7 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
 
     @wp.func
     def moving_mass(topology: Topology, dynamics: DynamicsData, world: int) -> real:
-        """Return the mass of all trees of a world but those that move as told [kg]."""
+        """Return the mass of all trees of a world but those of prescribed motion [kg]."""
         first_tree = topology.template_tree[topology.world_template[world]]
         tree_count = topology.template_tree[topology.world_template[world] + 1] - first_tree
         node0, tree0 = topology.world_joint[world], topology.world_tree[world]

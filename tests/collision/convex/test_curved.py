@@ -76,7 +76,7 @@ def test_an_ellipsoid_faces_a_given_point_of_another_shape(name: str, overlaps: 
     rng = np.random.default_rng(11)
     shape: ShapeSpec = BASES[name][0]
     points, normals = BASES[name][1](rng)
-    # The shallowest ways out are surely the shortest ones.
+    # The shallowest translations are surely the minimum ones.
     distances = rng.uniform(-1e-3, -1e-4, COUNT) if overlaps else rng.uniform(1e-4, 0.04, COUNT)
     frame, turn = Rotation.random(COUNT, random_state=rng), Rotation.random(COUNT, random_state=rng)
     nearest = turn.apply(ellipsoid_point(SEMI_AXES, turn.inv().apply(-normals)))

@@ -65,7 +65,7 @@ def test_a_smooth_shape_beside_a_face_is_farther_away_than_the_plane_of_it(beyon
 
 
 def test_a_shape_below_a_face_near_its_edge_leaves_by_the_nearer_side():
-    """The normal of the face is not the shortest way out where the shape is closer to a side."""
+    """The normal of the face is not the minimum translation where the shape is closer to a side."""
     radius, depth, inside = 0.02, 0.03, 0.005
     ball = ellipsoid(radius, radius, radius)
     pose = np.array([[0.3 - inside + radius, 0.05, HALF_HEIGHT - depth + radius, 0.0, 0.0, 0.0, 1.0]])
