@@ -1,6 +1,5 @@
 """Declarations of custom attributes and of custom frequencies."""
 
-import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from pluriverse.builder.custom_columns import (
     CustomColumn,
     EntityValues,
     RowValues,
+    TypedState,
     component_shape,
     number_type,
 )
@@ -21,7 +21,7 @@ from pluriverse.types import Entity
 _PYTHON_TYPES = {float: wp.float32, int: wp.int32, bool: wp.bool}
 
 
-class CustomAttribute:
+class CustomAttribute(TypedState):
     """Declaration of a custom attribute: a value per entity, whether or not a solver uses it.
 
     `ModelBuilder.add_custom_attribute` stores a copy of it, which `ModelBuilder.custom_attributes` shows.
@@ -196,7 +196,7 @@ class CustomAttribute:
 
     def copied(self) -> "CustomAttribute":
         """Return a copy with values of its own."""
-        result = copy.copy(self)
+        result = self.declaration()
         result.column = self.column.taken(np.arange(self.column.size), self.column.size)
         return result
 

@@ -11,7 +11,36 @@ import numpy as np
 import warp as wp
 
 
-class CustomColumn:
+class TypedState:
+    """A part with a Warp type in `dtype`, that can be sent to another process.
+
+    Vectors and matrices of other sizes than Warp's own have types that were made at run time, which cannot be
+    looked up by name elsewhere. They travel as what they are made of.
+    """
+
+    dtype: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        made = getattr(self.dtype, "_wp_generic_type_str_", None)
+        if made in _TYPE_MAKERS and "<locals>" in self.dtype.__qualname__:
+            state["dtype"] = (made, self.dtype._shape_, self.dtype._wp_scalar_type_)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state["dtype"], tuple):
+            made, shape, scalar = state["dtype"]
+            state = {**state, "dtype": _TYPE_MAKERS[made](shape, scalar)}
+        self.__dict__.update(state)
+
+
+_TYPE_MAKERS: dict[str, Callable[[tuple[int, ...], Any], Any]] = {
+    "vec_t": lambda shape, scalar: wp.types.vector(shape[0], scalar),
+    "mat_t": lambda shape, scalar: wp.types.matrix(shape, scalar),
+}
+
+
+class CustomColumn(TypedState):
     """The values that were given to a custom attribute.
 
     Args:

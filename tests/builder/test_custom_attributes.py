@@ -1,5 +1,6 @@
 """Custom attributes: what is declared and given arrives in the arrays of the model, world by world."""
 
+import pickle
 import sys
 
 import numpy as np
@@ -457,3 +458,14 @@ def test_values_of_the_whole_model_that_differ_are_reported():
     with pytest.warns(UserWarning, match=r"'lab:once_value' has one value for the whole model, 77.0 so far"):
         scene.add_world(other)
     np.testing.assert_array_equal(scene.finalize("cpu").lab.once_value.numpy(), [78.0])
+
+
+@pytest.mark.parametrize(("name", "dtype", "frequency", "default"), KINDS)
+def test_attributes_travel_to_other_processes(name, dtype, frequency, default):
+    """Workers get builders: vectors of sizes without a type of Warp's own arrive as they were."""
+    given = Attribute(name=name, frequency=frequency, dtype=dtype, default=default)
+    given.column.put(0, given.convert(given.default)[None])
+    received = pickle.loads(pickle.dumps(given))
+    assert received.same_declaration(given)
+    assert received.column.shape == given.column.shape
+    np.testing.assert_array_equal(received.column.rows, given.column.rows)
