@@ -9,7 +9,7 @@ import numpy as np
 from pluriverse.builder.loop_joints import CutJoints
 from pluriverse.builder.snapshot import Snapshot
 from pluriverse.model import poses
-from pluriverse.model.kinematics import IDENTITY_ROTATION, carry_axes, group_joints
+from pluriverse.model.kinematics import IDENTITY_ROTATION, group_joints, rotate_axes
 from pluriverse.types import JointType
 
 # Newton steps for successive angles. They converge quadratically: an error of some tenths is at rounding
@@ -51,7 +51,7 @@ def find_loop_coordinates(source: Snapshot, cut: CutJoints, body_q: np.ndarray, 
         coords = source.joint_q_start[joints][:, None] + np.arange(source.joint_dof_dim[joints[0]].sum())
         dofs = source.joint_qd_start[joints][:, None] + np.arange(coords.shape[1])
         _find_angles(source, joints, coords[:, count:], relative[:, 3:])
-        _, axes = carry_axes(source, joints)
+        _, axes = rotate_axes(source, joints)
         source.joint_q[coords[:, :count]] = _factors(axes[:, :count], relative[:, :3])
         source.joint_qd[dofs[:, :count]] = _factors(axes[:, :count], linear)
         source.joint_qd[dofs[:, count:]] = _factors(axes[:, count:], angular)
@@ -101,7 +101,7 @@ def _improve(source: Snapshot, joints: np.ndarray, coords: np.ndarray, rotation:
     """Iterate the angles in `joint_q`; return the remaining angle [rad] between the rotations."""
     angular = slice(-coords.shape[1], None)
     for step in range(ANGLE_STEP_COUNT + 1):
-        moved, axes = carry_axes(source, joints)
+        moved, axes = rotate_axes(source, joints)
         rest = poses.quat_multiply(rotation, moved[:, 3:] * [-1.0, -1.0, -1.0, 1.0])
         rest = np.where(rest[:, 3:] < 0.0, -rest, rest)
         sine = np.linalg.norm(rest[:, :3], axis=1)

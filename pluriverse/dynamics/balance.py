@@ -3,7 +3,7 @@
 Reads   mass properties, armature, damping; the workspace of the free-motion stage, dof_velocity_next
         the new joint state and, in the workspace, the poses and velocities that belong to it
 Writes  joint_q, joint_qd of the new state; workspace: dof_velocity_free, dof_kick, dof_product, dof_response,
-        tree_stirred
+        tree_regime
 
 A step is a kick by all forces and a drift without any, as in `spin.py`. The solver finds w, the velocity at
 the end of the step for the inertia at its start, with the velocity-product force c taken explicitly. The kick
@@ -56,12 +56,12 @@ from pluriverse.types import JointType
 PRODUCT_LIMIT = wp.constant(0.5)
 # (|u|_M / |v|_M)^2 up to which nothing is corrected. The square is also the error of a step relative to v: a
 # million steps change 1e-6 of v, which is the rounding of the state. Robots at rest stay below.
-STIRRED = wp.constant(1e-12)
+CALM_RATIO = wp.constant(1e-12)
 # |w - v*|_A / |u|_A from which a tree is held. Constraints that take up the products make it 1 or more; the
 # dry friction of gears in a robot that tumbles at some rad/s makes it a tenth.
-HELD = wp.constant(0.5)
-# Values of `tree_stirred`: products are negligible, the tree drifts, constraints hold it, or hold its joints.
-CALM, DRIFTS, HELD_FAST, JOINTS_HELD = (wp.constant(value) for value in range(4))
+CONSTRAINED_RATIO = wp.constant(0.5)
+# Values of `tree_regime`: products are negligible, the tree drifts, constraints hold it, or hold its joints.
+CALM, DRIFTING, CONSTRAINED, JOINTS_CONSTRAINED = (wp.constant(value) for value in range(4))
 # Share of the joints in the kinetic energy below which it is lost in rounding.
 JOINT_SHARE_MIN = wp.constant(1e-9)
 # Largest factor by which a step speeds up the motion of the joints.
@@ -108,7 +108,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         return not does_spin(topology, data, world, tree)
 
     @wp.kernel(enable_backward=False, module=module)
-    def solve_kick(
+    def solve_free_velocity(
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
@@ -139,7 +139,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 square += product * product
                 data.dof_velocity_free[dof] = dt * (data.dof_force[dof] + product)
                 data.dof_kick[dof] = dt * product
-            stirred = int(CALM)
+            regime = int(CALM)
             share = real(0.0)
             if square > real(0.0):
                 ltdl_solve_pair(
@@ -166,8 +166,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                 limit = real(PRODUCT_LIMIT) * real(PRODUCT_LIMIT) * energy
                 if products > limit:
                     share = wp.sqrt(limit / products)
-                if products > real(STIRRED) * energy:
-                    stirred = DRIFTS
+                if products > real(CALM_RATIO) * energy:
+                    regime = DRIFTING
             else:
                 ltdl_solve(
                     data.factor_row,
@@ -181,7 +181,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     data.dof_velocity_free,
                     dof_base,
                 )
-            data.tree_stirred[tree_base + tree] = stirred
+            data.tree_regime[tree_base + tree] = regime
             for dof in range(dof_base + begin, dof_base + end):
                 kick = share * data.dof_kick[dof]
                 data.dof_kick[dof] = kick
@@ -209,7 +209,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         return spatial(omega, linear / total[0] - wp.cross(omega, centre))
 
     @wp.kernel(enable_backward=False, module=module)
-    def release_held_trees(
+    def classify_tree_motions(
         worlds: wp.array[int],  # [slot]
         topology: Topology,
         dt: real,  # s
@@ -225,7 +225,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         tree_base = topology.world_tree[world]
         dof_base = topology.world_dof[world]
         for tree in range(topology.template_tree[template + 1] - first_tree):
-            if data.tree_stirred[tree_base + tree] == CALM:
+            if data.tree_regime[tree_base + tree] == CALM:
                 continue
             begin = topology.tree_dof[first_tree + tree]
             end = topology.tree_dof_end[first_tree + tree]
@@ -250,7 +250,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             response = real(0.0)
             for dof in range(dof_base + begin, dof_base + end):
                 response += data.dof_response[dof] * data.dof_product[dof]
-            limit = real(HELD) * real(HELD) * products
+            limit = real(CONSTRAINED_RATIO) * real(CONSTRAINED_RATIO) * products
             if response > limit:
                 outside = response
                 root = topology.tree_node[first_tree + tree]
@@ -262,10 +262,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                         wrench[k] = data.dof_product[dof_base + begin + k]
                     inverse = wp.inverse(inertia_at_centre(composite))
                     outside = wp.dot(wrench, rigid_velocity(composite, inverse, wrench))
-                data.tree_stirred[tree_base + tree] = wp.where(outside > limit, HELD_FAST, JOINTS_HELD)
+                data.tree_regime[tree_base + tree] = wp.where(
+                    outside > limit, CONSTRAINED, JOINTS_CONSTRAINED
+                )
 
     @wp.kernel(enable_backward=False, module=module)
-    def keep_balance(
+    def conserve_momentum(
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
@@ -295,8 +297,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         dof_base = topology.world_dof[world]
         due = int(0)
         for tree in range(topology.template_tree[template + 1] - first_tree):
-            stirred = data.tree_stirred[tree_base + tree]
-            if stirred != DRIFTS and stirred != JOINTS_HELD:
+            regime = data.tree_regime[tree_base + tree]
+            if regime != DRIFTING and regime != JOINTS_CONSTRAINED:
                 continue
             due = 1
             root = topology.tree_node[first_tree + tree]
@@ -306,7 +308,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
             # Momenta and energy of v_k at the start, from A v_k, less the parts that are not the bodies'.
             moved = vec3()
-            kick_share = wp.where(stirred == DRIFTS, real(0.5), real(0.0))
+            kick_share = wp.where(regime == DRIFTING, real(0.5), real(0.0))
             if free:
                 for k in range(3):
                     dof = dof_base + begin + 3 + k
@@ -398,7 +400,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 # Where the step does not resolve the motion, L may need more than the energy.
                 room = energy - real(0.5) * wp.dot(linear, linear) / before[0]
                 turning = real(0.5) * wp.dot(spin, inverse * spin)
-                if stirred == DRIFTS and turning > room:
+                if regime == DRIFTING and turning > room:
                     spin = wp.sqrt(wp.max(room, real(0.0)) / turning) * spin
                 # The momentum about the new origin.
                 target = spatial(spin + wp.cross(centre_next, linear), linear)
@@ -424,7 +426,7 @@ def _kernels(real: Any) -> SimpleNamespace:
 
             scale = real(1.0)
             kinetic = wp.abs(energy) + real(0.5) * wp.dot(target, rigid_next)
-            if stirred == DRIFTS and energy_next > real(JOINT_SHARE_MIN) * kinetic:
+            if regime == DRIFTING and energy_next > real(JOINT_SHARE_MIN) * kinetic:
                 scale = wp.min(wp.sqrt(wp.max(energy, real(0.0)) / energy_next), real(SCALE_MAX))
             for local_node in range(root, topology.tree_node_end[first_tree + tree]):
                 index = first_node + local_node
@@ -444,37 +446,39 @@ def _kernels(real: Any) -> SimpleNamespace:
         world_due[world] = due
 
     return SimpleNamespace(
-        solve_kick=solve_kick, release_held_trees=release_held_trees, keep_balance=keep_balance
+        solve_free_velocity=solve_free_velocity,
+        classify_tree_motions=classify_tree_motions,
+        conserve_momentum=conserve_momentum,
     )
 
 
-def solve_kicks(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
+def solve_free_velocities(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
     """Compute `dof_velocity_free` and `dof_kick` for a step of `dt` [s], after `factorize_mass_matrix`."""
     launch_kernel(
-        _kernels(workspace.real).solve_kick,
+        _kernels(workspace.real).solve_free_velocity,
         dim=worlds.size,
         inputs=[worlds, model.topology, model.joint_armature, workspace.real(dt), workspace.data],
         device=model.device,
     )
 
 
-def release_held_trees(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
-    """Mark in `tree_stirred` the trees that constraints hold, by `dof_velocity_next`."""
+def classify_tree_motions(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
+    """Mark in `tree_regime` the trees that constraints hold, by `dof_velocity_next`."""
     launch_kernel(
-        _kernels(workspace.real).release_held_trees,
+        _kernels(workspace.real).classify_tree_motions,
         dim=worlds.size,
         inputs=[worlds, model.topology, workspace.real(dt), workspace.data],
         device=model.device,
     )
 
 
-def keep_balances(model: Model, worlds: wp.array, state: State, workspace: Workspace, dt: float) -> None:
+def conserve_momenta(model: Model, worlds: wp.array, state: State, workspace: Workspace, dt: float) -> None:
     """Give the new joint state the momenta and the energy of the kick, after `eval_body_state`.
 
     `workspace.world_due` then says which worlds it has changed.
     """
     launch_kernel(
-        _kernels(workspace.real).keep_balance,
+        _kernels(workspace.real).conserve_momentum,
         dim=worlds.size,
         inputs=[
             worlds,

@@ -63,7 +63,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         return spatial(torque + wp.cross(com, force), force)
 
     @wp.func
-    def carried_acceleration(data: data_struct, dof: int, dof_count: int) -> vec6:
+    def axes_acceleration(data: data_struct, dof: int, dof_count: int) -> vec6:
         """Return what the axes of a D6 joint add to the acceleration, each moving with the earlier ones."""
         acceleration = vec6()
         carried = vec6()
@@ -147,7 +147,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     # dv_origin/dt = 0 is that of a material point, w x v more than the spatial acceleration.
                     acceleration = spatial(vec3(), -wp.cross(angular_part(velocity), linear_part(velocity)))
             if joint_type == JointType.D6:
-                acceleration += carried_acceleration(
+                acceleration += axes_acceleration(
                     data, dof_base + topology.node_dof[index], topology.node_dof_count[index]
                 )
             if joint_type == FREE_BELOW:

@@ -39,9 +39,9 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec6 = vec6_type(real)
     quat = quat_type(real)
     groups_struct = rigid_groups_struct(real)
-    place_child = joint_functions(real).place_child
-    carry_axis = joint_functions(real).carry_axis
-    attach_child = joint_functions(real).attach_child
+    child_pose = joint_functions(real).child_pose
+    move_along_axis = joint_functions(real).move_along_axis
+    child_from_joint_frame = joint_functions(real).child_from_joint_frame
     chain_rotation, attach_welded = group_functions(real).chain_rotation, group_functions(real).attach_welded
     quat_renormalize = rotation_functions(real).quat_renormalize
     spatial = spatial_functions(real).spatial
@@ -97,7 +97,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         )
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.forward_kinematics.{precision_name(real)}")
-    def place_bodies(
+    def compute_body_states(
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
@@ -133,7 +133,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         dof_base = topology.world_dof[world]
         ref = vec3()
         # The previous carrier mostly carries the next one, so its data are kept in registers.
-        held = int(-1)
+        loaded = int(-1)
         rotation = quat()
         offset = vec3()
         omega = vec3()
@@ -188,12 +188,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                     omega = vec3()
                     linear = vec3()
                 else:
-                    if carrier != held:
+                    if carrier != loaded:
                         rotation = node_quat[node_base + carrier]
                         offset = node_offset[node_base + carrier]
                         omega = angular_part(node_velocity[node_base + carrier])
                         linear = linear_part(node_velocity[node_base + carrier])
-                        held = carrier
+                        loaded = carrier
                     anchor_p = offset + wp.quat_rotate(rotation, anchor_p)
                 if welded:
                     turned = quat_renormalize(chain_rotation(rotation, frame_rotation))
@@ -211,7 +211,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                         node_offset[node] = anchor_p
                         node_velocity[node] = spatial(omega, linear)
                     continue
-                held = local_node
+                loaded = local_node
                 coord = coord_base + topology.node_coord[index]
                 shift = vec3()
                 axis = vec3()
@@ -221,7 +221,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     axes = chain_rotation(rotation, frame_rotation)
                     linear_count = topology.node_linear_count[index]
                     for k in range(dof_count):
-                        axes, shift, motion = carry_axis(
+                        axes, shift, motion = move_along_axis(
                             k < linear_count,
                             joint_axis[public_dof + k],
                             real(joint_q[coord + k]),
@@ -229,9 +229,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                             shift,
                         )
                         twist += real(joint_qd[public_dof + k]) * motion
-                    rotation, shift = attach_child(axes, shift, child_rotation, child_position)
+                    rotation, shift = child_from_joint_frame(axes, shift, child_rotation, child_position)
                 else:
-                    rotation, shift, axis, anchor = place_child(
+                    rotation, shift, axis, anchor = child_pose(
                         joint_type,
                         joint_q,
                         coord,
@@ -284,7 +284,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 )
             else:
                 # The body stays as it is and carries selected joints further out.
-                held = local_node
+                loaded = local_node
                 rotation = widen_rotation(wp.transform_get_rotation(body_q[body]))
                 kept_position = widen_vec3(wp.transform_get_translation(body_q[body]))
                 if topology.node_parent[index] < 0:
@@ -297,7 +297,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             node_offset[node] = offset
             node_velocity[node] = spatial(omega, linear)
 
-    return SimpleNamespace(place_bodies=place_bodies)
+    return SimpleNamespace(compute_body_states=compute_body_states)
 
 
 class _Scratch:
@@ -323,7 +323,7 @@ def _scratch_of(model: Model) -> _Scratch:
     return scratch
 
 
-def _launch_place_bodies(
+def _launch_body_states(
     model: Model,
     worlds: wp.array,
     joint_q: wp.array,
@@ -336,7 +336,7 @@ def _launch_place_bodies(
     real: Any,
 ) -> None:
     launch_kernel(
-        _kernels(real).place_bodies,
+        _kernels(real).compute_body_states,
         dim=worlds.size,
         inputs=[
             worlds,
@@ -366,7 +366,7 @@ def eval_body_state(
     Overwrites `node_quat`, `node_offset` and `node_acceleration` of the workspace.
     """
     scratch = (workspace.node_quat, workspace.node_offset, workspace.node_acceleration)
-    _launch_place_bodies(
+    _launch_body_states(
         model,
         worlds,
         state.joint_q,
@@ -380,7 +380,7 @@ def eval_body_state(
     )
 
 
-def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
+def eval_fk_of_worlds(model: Model, worlds: wp.array, state: State) -> None:
     """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
 
     Entries of -1 name no world.
@@ -388,7 +388,7 @@ def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
     scratch = _scratch_of(model)
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     scratch.groups.update(worlds)
-    _launch_place_bodies(
+    _launch_body_states(
         model,
         worlds,
         state.joint_q,
@@ -402,7 +402,7 @@ def place_worlds(model: Model, worlds: wp.array, state: State) -> None:
     )
 
 
-def place_articulations(model: Model, worlds: wp.array, state: State, mask: wp.array) -> None:
+def eval_fk_of_articulations(model: Model, worlds: wp.array, state: State, mask: wp.array) -> None:
     """Write the bodies of some articulations of the worlds given from the joint state of `state`.
 
     Bodies of others keep pose and velocity, to the last bit; worlds that have none of the articulations may
@@ -418,7 +418,7 @@ def place_articulations(model: Model, worlds: wp.array, state: State, mask: wp.a
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     scratch.groups.update(worlds)
     selected = scratch.selection.of_worlds(worlds, mask)
-    _launch_place_bodies(
+    _launch_body_states(
         model,
         worlds,
         state.joint_q,
@@ -469,7 +469,7 @@ def eval_fk(
     selected = scratch.selection.of_arguments(mask, indices, joint_mask, int(body_flag_filter))
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     scratch.groups.update(model.structure.worlds)
-    _launch_place_bodies(
+    _launch_body_states(
         model,
         model.structure.worlds,
         joint_q,

@@ -12,7 +12,7 @@ spin have another gyroscopic force (`spin.py`), and c of other trees is bounded 
 
 import warp as wp
 
-from pluriverse.dynamics.balance import solve_kicks
+from pluriverse.dynamics.balance import solve_free_velocities
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.factorization import factorize_mass_matrix, solve_free_velocity
 from pluriverse.dynamics.integration import PositionIntegration
@@ -51,6 +51,6 @@ def eval_free_motion(
         replace_gyroscopic_forces(model, worlds, workspace, dt)
     factorize_mass_matrix(model, worlds, workspace)
     if mode is PositionIntegration.SEMI_IMPLICIT:
-        solve_kicks(model, worlds, workspace, dt)
+        solve_free_velocities(model, worlds, workspace, dt)
     else:
         solve_free_velocity(model, worlds, workspace, dt)

@@ -16,7 +16,12 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.balance import HELD_FAST, JOINTS_HELD, keep_balances, release_held_trees
+from pluriverse.dynamics.balance import (
+    CONSTRAINED,
+    JOINTS_CONSTRAINED,
+    classify_tree_motions,
+    conserve_momenta,
+)
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.prescribed import carry_roots
 from pluriverse.dynamics.spin import spin_functions
@@ -110,8 +115,8 @@ def _kernels(real: Any) -> SimpleNamespace:
             public_dof = dof_base + topology.node_qd[index]
             tree = topology.node_tree[index]
             kick_share = drift_share
-            stirred = data.tree_stirred[topology.world_tree[world] + tree]
-            if stirred == HELD_FAST or stirred == JOINTS_HELD:  # noqa: SIM109
+            regime = data.tree_regime[topology.world_tree[world] + tree]
+            if regime == CONSTRAINED or regime == JOINTS_CONSTRAINED:  # noqa: SIM109
                 kick_share = real(0.0)
             spins = False
             if keeps_momentum != 0 and (joint_type == JointType.FREE or joint_type == JointType.BALL):
@@ -228,7 +233,7 @@ def integrate(
     old_share = 0.5 if mode is PositionIntegration.MIDPOINT else 0.0
     exponential = mode is not PositionIntegration.SAP_EULER
     if mode is PositionIntegration.SEMI_IMPLICIT:
-        release_held_trees(model, worlds, workspace, dt)
+        classify_tree_motions(model, worlds, workspace, dt)
     launch_kernel(
         _kernels(workspace.real).advance_joints,
         dim=worlds.size,
@@ -254,5 +259,5 @@ def integrate(
         carry_roots(model, worlds, state_in, state_out, targets, workspace, dt)
     eval_body_state(model, worlds, state_out, workspace)
     if mode is PositionIntegration.SEMI_IMPLICIT:
-        keep_balances(model, worlds, state_out, workspace, dt)
+        conserve_momenta(model, worlds, state_out, workspace, dt)
         eval_body_state(model, worlds, state_out, workspace, due=workspace.world_due)

@@ -69,7 +69,7 @@ def _kernels() -> SimpleNamespace:
         return result
 
     @wp.func
-    def carry_axes(a: vec3, b: vec3, c: vec3, angles: vec3):
+    def rotate_axes(a: vec3, b: vec3, c: vec3, angles: vec3):
         """Return the second and third axis after the earlier rotations, and the total rotation."""
         first = wp.quat_from_axis_angle(a, angles[0])
         second = first * wp.quat_from_axis_angle(b, angles[1])
@@ -106,7 +106,7 @@ def _kernels() -> SimpleNamespace:
         if count == 2:
             angles[2] = real(0.0)
         for _step in range(ANGLE_STEP_COUNT):
-            second, third, reached = carry_axes(a, b, c, angles)
+            second, third, reached = rotate_axes(a, b, c, angles)
             rest = rotation * wp.quat_inverse(reached)
             scale = real(2.0)
             if rest[3] < real(0.0):
@@ -118,7 +118,7 @@ def _kernels() -> SimpleNamespace:
         return vec3(wrap(angles[0]), wrap(angles[1]), wrap(angles[2]))
 
     @wp.kernel(enable_backward=False, module="pluriverse.dynamics.inverse_kinematics")
-    def read_joints(
+    def compute_joint_state(
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
@@ -238,7 +238,7 @@ def _kernels() -> SimpleNamespace:
                         if angular_count > 2:
                             c = widen_axis(joint_axis[first + 2])
                         angles = successive_angles(a, b, c, angular_count, rotation)
-                        second, third, _reached = carry_axes(a, b, c, angles)
+                        second, third, _reached = rotate_axes(a, b, c, angles)
                         b = second
                         c = third
                     rates = solve_axes(a, b, c, angular_count, angular_rate)
@@ -246,7 +246,7 @@ def _kernels() -> SimpleNamespace:
                         joint_q[coord + linear_count + k] = float(angles[k])
                         joint_qd[first + k] = float(rates[k])
 
-    return SimpleNamespace(read_joints=read_joints)
+    return SimpleNamespace(compute_joint_state=compute_joint_state)
 
 
 def eval_ik(
@@ -290,10 +290,10 @@ def eval_ik(
             _mark_articulation, dim=indices.size, inputs=[indices], outputs=[mask], device=model.device
         )
     selected = check_worlds(model, worlds, what="eval_ik")
-    read_joint_states(model, state, selected, joint_q, joint_qd, mask=check_mask(model, mask, "eval_ik"))
+    compute_joint_states(model, state, selected, joint_q, joint_qd, mask=check_mask(model, mask, "eval_ik"))
 
 
-def read_joint_states(
+def compute_joint_states(
     model: Model,
     state: State,
     worlds: wp.array,
@@ -315,7 +315,7 @@ def read_joint_states(
         joint_mask: Joints, None for all.
     """
     launch_kernel(
-        _kernels().read_joints,
+        _kernels().compute_joint_state,
         dim=worlds.size,
         inputs=[
             worlds,

@@ -35,7 +35,7 @@ from pluriverse.types import JointType
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 
-    The members are the `wp.func`s `place_child`, `carry_axis` and `attach_child`.
+    The members are the `wp.func`s `child_pose`, `move_along_axis` and `child_from_joint_frame`.
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
@@ -48,15 +48,15 @@ def joint_functions(real: Any) -> SimpleNamespace:
     spatial = spatial_functions(real).spatial
 
     @wp.func
-    def attach_child(frame: quat, shift: vec3, child_rotation: quat, child_position: vec3):
-        """Return what `place_child` does, from where the joint takes the child's joint frame."""
+    def child_from_joint_frame(frame: quat, shift: vec3, child_rotation: quat, child_position: vec3):
+        """Return what `child_pose` does, from where the joint takes the child's joint frame."""
         rotation = quat_renormalize(chain_rotation(frame, child_rotation))
         if child_position[0] != real(0.0) or child_position[1] != real(0.0) or child_position[2] != real(0.0):
             shift -= wp.quat_rotate(rotation, child_position)
         return rotation, shift
 
     @wp.func
-    def place_child(
+    def child_pose(
         joint_type: int,
         joint_q: wp.array[float],  # [coord]
         coord: int,
@@ -97,11 +97,11 @@ def joint_functions(real: Any) -> SimpleNamespace:
             elif joint_type == JointType.FREE or joint_type == FREE_BELOW:
                 rotation = anchor * read_rotation(joint_q, coord + 3)
                 shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
-        rotation, shift = attach_child(rotation, shift, child_rotation, child_position)
+        rotation, shift = child_from_joint_frame(rotation, shift, child_rotation, child_position)
         return rotation, shift, axis, anchor
 
     @wp.func
-    def carry_axis(linear: bool, axis: wp.vec3, position: real, frame: quat, shift: vec3):
+    def move_along_axis(linear: bool, axis: wp.vec3, position: real, frame: quat, shift: vec3):
         """Move a frame along or about one axis of a D6 joint.
 
         Args:
@@ -124,7 +124,9 @@ def joint_functions(real: Any) -> SimpleNamespace:
             frame = quat_from_axis_angle(direction, position) * frame
         return frame, shift, motion
 
-    return SimpleNamespace(place_child=place_child, carry_axis=carry_axis, attach_child=attach_child)
+    return SimpleNamespace(
+        child_pose=child_pose, move_along_axis=move_along_axis, child_from_joint_frame=child_from_joint_frame
+    )
 
 
 @functools.cache
@@ -135,9 +137,9 @@ def _kernels(real: Any) -> SimpleNamespace:
     quat = quat_type(real)
     data_struct = workspace_struct(real)
     groups_struct = rigid_groups_struct(real)
-    place_child = joint_functions(real).place_child
-    carry_axis = joint_functions(real).carry_axis
-    attach_child = joint_functions(real).attach_child
+    child_pose = joint_functions(real).child_pose
+    move_along_axis = joint_functions(real).move_along_axis
+    child_from_joint_frame = joint_functions(real).child_from_joint_frame
     chain_rotation = group_functions(real).chain_rotation
     matrix_from_quat = rotation_functions(real).matrix_from_quat
     rotate_sym = rotation_functions(real).rotate_sym
@@ -156,7 +158,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         return omega + speed * angular_part(motion), linear + speed * linear_part(motion)
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.kinematics.{precision_name(real)}")
-    def place_nodes(
+    def compute_tree_kinematics(
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
@@ -228,7 +230,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 frame_quat = chain_rotation(rotation_quat, frame.rotation)
                 linear_count = topology.node_linear_count[index]
                 for k in range(dof_count):
-                    frame_quat, shift, motion_k = carry_axis(
+                    frame_quat, shift, motion_k = move_along_axis(
                         k < linear_count,
                         joint_axis[public_dof + k],
                         real(joint_q[coord + k]),
@@ -236,11 +238,11 @@ def _kernels(real: Any) -> SimpleNamespace:
                         shift,
                     )
                     data.dof_motion[dof + k] = motion_k  # about the parent joint frame until further below
-                rotation_quat, shift = attach_child(
+                rotation_quat, shift = child_from_joint_frame(
                     frame_quat, shift, frame.child_rotation, frame.child_position
                 )
             else:
-                rotation_quat, shift, axis, anchor = place_child(
+                rotation_quat, shift, axis, anchor = child_pose(
                     joint_type,
                     joint_q,
                     coord,
@@ -317,7 +319,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             data.group_inertia[node] = rotate_sym(rotation, symmetric_matrix(frame.inertia))
             data.node_velocity[node] = spatial(omega, linear)
 
-    return SimpleNamespace(place_nodes=place_nodes)
+    return SimpleNamespace(compute_tree_kinematics=compute_tree_kinematics)
 
 
 def eval_kinematics(model: Model, worlds: wp.array, state: State, workspace: Workspace) -> None:
@@ -327,7 +329,7 @@ def eval_kinematics(model: Model, worlds: wp.array, state: State, workspace: Wor
     check_workspace(model, workspace, "eval_kinematics")
     workspace.groups.update(worlds)
     launch_kernel(
-        _kernels(workspace.real).place_nodes,
+        _kernels(workspace.real).compute_tree_kinematics,
         dim=worlds.size,
         inputs=[
             worlds,

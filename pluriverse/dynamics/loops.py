@@ -12,7 +12,7 @@ import weakref
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics.inverse_kinematics import read_joint_states
+from pluriverse.dynamics.inverse_kinematics import compute_joint_states
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.model.arguments import check_state
@@ -102,4 +102,4 @@ def eval_loops(model: Model, state: State, *, worlds: wp.array | None = None) ->
         outputs=[state.body_q, state.body_qd],
         device=model.device,
     )
-    read_joint_states(model, state, selected, state.joint_q, state.joint_qd, joint_mask=table.joint_mask)
+    compute_joint_states(model, state, selected, state.joint_q, state.joint_qd, joint_mask=table.joint_mask)

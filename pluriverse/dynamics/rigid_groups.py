@@ -175,7 +175,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         return mass * vec6(y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y)
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.rigid_groups.{precision_name(real)}")
-    def make_groups(
+    def update_groups(
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
@@ -287,7 +287,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             frame.inertia = inertia
             groups.carriers[node] = frame
 
-    return SimpleNamespace(make_groups=make_groups)
+    return SimpleNamespace(update_groups=update_groups)
 
 
 class RigidGroups:
@@ -319,7 +319,7 @@ class RigidGroups:
         """Make the groups of those worlds anew of which the model says something else by now."""
         model = self._model
         launch_kernel(
-            _kernels(self._real).make_groups,
+            _kernels(self._real).update_groups,
             dim=worlds.size,
             inputs=[
                 worlds,

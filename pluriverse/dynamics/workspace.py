@@ -57,7 +57,7 @@ def workspace_struct(real: Any) -> Any:
         # balance of trees
         dof_kick: wp.array(dtype=real)
         dof_response: wp.array(dtype=real)
-        tree_stirred: wp.array(dtype=int)
+        tree_regime: wp.array(dtype=int)
         # bodies that spin
         tree_spin: wp.array(dtype=vec3)
         # kinematic roots
@@ -146,7 +146,7 @@ class Workspace:
     `integrate` overwrites it."""
     dof_response: wp.array
     """Velocity that constraints add in the step [rad/s or m/s], shape [dof]."""
-    tree_stirred: wp.array
+    tree_regime: wp.array
     """How velocity products count in the step, a constant of `balance.py`, shape [tree]."""
     world_due: wp.array
     """1 where `balance.py` has changed the joint state, shape [world]."""
@@ -197,7 +197,7 @@ class Workspace:
             "dof_velocity_next": (dof, real),
             "dof_kick": (dof, real),
             "dof_response": (dof, real),
-            "tree_stirred": (model.tree_count, int),
+            "tree_regime": (model.tree_count, int),
             "tree_spin": (model.tree_count, vec3),
             "tree_prescribed": (model.tree_count, int),
             "tree_drift": (model.tree_count, vec6),

@@ -222,7 +222,7 @@ class CameraSet:
 
     def render(self) -> None:
         """Render all cameras."""
-        self.sim.prepared.place_bodies()
+        self.sim.prepared.update_body_poses()
         self.update_batches()
         for batch in self.batches:
             if any(record.images for record in batch.records):

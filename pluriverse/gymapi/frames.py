@@ -15,7 +15,7 @@ def body_rows(actor: Actor) -> tuple[np.ndarray, np.ndarray]:
     if runtime is None:
         body_q, body_qd = prototype(actor.asset).place(actor)
         return body_q.copy(), body_qd.copy()
-    runtime.place_bodies()
+    runtime.update_body_poses()
     body_q = read(actor, "body_q").reshape(-1, 7)
     body_q[:, :3] -= actor.env.offset.astype(np.float32)
     return body_q, read(actor, "body_qd").reshape(-1, 6)

@@ -223,7 +223,7 @@ class CameraCalls(PreparingCalls):
         if is_new or record.batch is None or record.batch.render_count == 0:
             from pluriverse.gymapi.cameras import camera_set  # loads the ray caster
 
-            found.prepared.place_bodies()
+            found.prepared.update_body_poses()
             camera_set(found).update_batches()
             assert record.batch is not None
             record.batch.render()

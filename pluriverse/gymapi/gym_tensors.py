@@ -179,7 +179,7 @@ class TensorCalls(PreparingCalls):
             )
             for part in (force, torque, point)
         ]
-        runtime.place_bodies()
+        runtime.update_body_poses()
         launch_kernel(
             add_body_force,
             dim=sim.body_count,

@@ -260,7 +260,7 @@ class ViewerCalls(PreparingCalls):
         runtime = found.sim.runtime
         if found.window_options is None or runtime is None or (found.window and not found.window.is_running):
             return  # before the sim is prepared there is nothing to see yet
-        runtime.place_bodies()
+        runtime.update_body_poses()
         if found.window is None:
             # Both load what draws.
             from pluriverse.gymapi.cameras import camera_set
@@ -420,7 +420,7 @@ class ViewerCalls(PreparingCalls):
         """
         call = "write_viewer_image_to_file"
         found = self._viewer(viewer, call)
-        self._runtime(found.sim, call).place_bodies()
+        self._runtime(found.sim, call).update_body_poses()
         if found.renderer is None:
             # They load the ray caster.
             from pluriverse.gymapi.cameras import camera_set

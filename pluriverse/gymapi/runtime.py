@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics.forward_kinematics import place_articulations
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_articulations
 from pluriverse.gymapi.actor_simulation import ActorSimulation, ActorStage
 from pluriverse.gymapi.ball_drives import drive_ball
 from pluriverse.gymapi.body_forces import sum_body_forces
@@ -214,11 +214,11 @@ class Runtime:
             self.moved[articulation : articulation + 1].fill_(True)
             frozen[world : world + 1].fill_(0)
 
-    def place_bodies(self) -> None:
+    def update_body_poses(self) -> None:
         """Recompute the body poses of the moved articulations from their joint coordinates."""
         if not self.any_moved:
             return
-        place_articulations(self.model, self._moved_worlds(), self.simulation.state, self.moved)
+        eval_fk_of_articulations(self.model, self._moved_worlds(), self.simulation.state, self.moved)
         self.moved.zero_()
         self.any_moved = False
 
@@ -244,7 +244,7 @@ class Runtime:
                     self._rebuild_simulation()
             # Poses of bodies are computed here, for the actors concerned only.
             self.simulation.solver.notify_model_changed(flags)
-        self.place_bodies()
+        self.update_body_poses()
 
     def step(self) -> None:
         """Make the solver steps of one `simulate`."""

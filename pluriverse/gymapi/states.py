@@ -86,7 +86,7 @@ def set_body_states(actor: Actor, rows: np.ndarray, flags: int, call: str) -> No
     in_world = body_q.astype(np.float32)
     if actor.env.sim.is_prepared:
         in_world[:, :3] += actor.env.offset.astype(np.float32)
-    joint_q, joint_qd, placed = _read_joints(actor, in_world, body_qd)
+    joint_q, joint_qd, placed = _joint_state_of(actor, in_world, body_qd)
     error = np.abs(placed[:, :3] - in_world[:, :3]).max(axis=1)
     turned = np.abs(np.abs(np.sum(placed[:, 3:] * in_world[:, 3:], axis=1)) - 1.0)
     worst = int(np.argmax(np.maximum(error, turned)))
@@ -101,7 +101,7 @@ def set_body_states(actor: Actor, rows: np.ndarray, flags: int, call: str) -> No
     write(actor, "joint_qd", joint_qd)
     if actor.env.sim.is_prepared:
         # The poses as given, so that they come back to the last bit.
-        actor.env.sim.prepared.place_bodies()
+        actor.env.sim.prepared.update_body_poses()
         write(actor, "body_q", in_world)
         write(actor, "body_qd", body_qd)
 
@@ -133,11 +133,11 @@ def set_root(actor: Actor, pose: np.ndarray, velocity: np.ndarray) -> None:
         write(actor, "joint_X_p", frames)
 
 
-def _read_joints(
+def _joint_state_of(
     actor: Actor, body_q: np.ndarray, body_qd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return joint coordinates and velocities of bodies of an actor, and the poses that follow from them."""
-    return prototype(actor.asset).read_joints(actor, body_q, body_qd)
+    return prototype(actor.asset).joint_state_of(actor, body_q, body_qd)
 
 
 def dof_rows(actor: Actor) -> np.ndarray:

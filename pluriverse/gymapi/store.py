@@ -162,7 +162,7 @@ class Prototype:
         body_q, body_qd = self.state.body_q.numpy(), self.state.body_qd.numpy()
         return body_q.reshape(-1, 7)[: self._count], body_qd.reshape(-1, 6)[: self._count]
 
-    def read_joints(
+    def joint_state_of(
         self, actor: Actor, body_q: np.ndarray, body_qd: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return joint coordinates and velocities of bodies, and the poses that follow from them."""

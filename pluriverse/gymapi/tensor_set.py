@@ -36,12 +36,12 @@ class TensorSet:
 
     def refresh_root(self) -> None:
         """Fill the root states."""
-        self.runtime.place_bodies()
+        self.runtime.update_body_poses()
         self._refresh(_ROOT)
 
     def refresh_body(self) -> None:
         """Fill the body states."""
-        self.runtime.place_bodies()
+        self.runtime.update_body_poses()
         self._refresh(_BODY)
 
     def read_body_rows(self) -> np.ndarray:
@@ -82,7 +82,7 @@ class TensorSet:
         runtime = self.runtime
         model, state = runtime.model, runtime.simulation.state
         if runtime.has_jointed_root:
-            runtime.place_bodies()
+            runtime.update_body_poses()
         launch_kernel(
             state_tensors.write_root_state,
             dim=slots,

@@ -56,7 +56,7 @@ def group_joints(source: JointColumns, joints: np.ndarray) -> list[np.ndarray]:
     return [joints[kind == index] for index in range(int(kind.max(initial=-1)) + 1)]
 
 
-def carry_axes(source: JointColumns, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def rotate_axes(source: JointColumns, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the joint transforms of D6 joints with equal numbers of axes, and the resulting axis directions.
 
     Returns:
@@ -89,7 +89,7 @@ def world_axes(source: JointColumns, joints: np.ndarray, child_frame: np.ndarray
     Returns:
         Unit vectors, shape [joint, axis, 3].
     """
-    moved, axes = carry_axes(source, joints)
+    moved, axes = rotate_axes(source, joints)
     back = poses.compose(child_frame, poses.inverse(moved))[:, None, 3:]
     return poses.rotate(np.broadcast_to(back, (*axes.shape[:2], 4)), axes)
 
@@ -130,7 +130,7 @@ def _move_children(
         spin = source.joint_qd[dof[:, None] + np.arange(3)]
         angular = angular + poses.rotate(frame[:, 3:], spin)
     elif joint_type is JointType.D6:
-        moved, axes = carry_axes(source, joints)
+        moved, axes = rotate_axes(source, joints)
         linear = linear + np.cross(angular, poses.rotate(frame[:, 3:], moved[:, :3]))
         for index in range(axes.shape[1]):
             rate = poses.rotate(frame[:, 3:], axes[:, index] * source.joint_qd[dof + index, None])

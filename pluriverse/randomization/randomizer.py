@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.launch import same_memory
 from pluriverse.model import Model
 from pluriverse.model.schema import FRAME_ARRAYS, MODEL_ARRAYS
@@ -197,7 +197,7 @@ class Randomizer:
         worlds = self._lists[size]
         launch(list_world, episode, [], [worlds])
         if self._moves_bodies:
-            place_worlds(self._model, worlds, self._model)  # type: ignore[arg-type]
+            eval_fk_of_worlds(self._model, worlds, self._model)  # type: ignore[arg-type]
         if self._solver is not None:
             self._solver.sync_worlds(WorldSelection(worlds, self._everywhere, None))
 

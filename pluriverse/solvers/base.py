@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision.contact_horizon import ContactHorizon
-from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
 from pluriverse.model.indices import IndexKind
@@ -191,7 +191,7 @@ class SolverBase(abc.ABC):
 
     def update_body_poses(self, worlds: wp.array, state: State) -> None:
         """Write poses and velocities of bodies from the joint state, with the bits that `step` gives them."""
-        place_worlds(self.model, worlds, state)
+        eval_fk_of_worlds(self.model, worlds, state)
 
     def contact_horizon(self, dt: float) -> ContactHorizon | None:
         """Return which contacts a step of `dt` [s] can do without, for `CollisionPipeline.collide`.

@@ -12,7 +12,7 @@ import warp as wp
 
 from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.dynamics import eval_ik
-from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.model import Model
 from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.world_list import list_worlds
@@ -67,7 +67,7 @@ def apply_model_change(model: Model, flags: ModelFlags) -> None:
         | ModelFlags.BODY_INERTIAL_PROPERTIES
     ):
         edited = list_worlds(model.initial_edits.worlds(), model.device)
-        place_worlds(model, edited, model)  # type: ignore[arg-type]
+        eval_fk_of_worlds(model, edited, model)  # type: ignore[arg-type]
         model.initial_edits.mark_clean()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.model.world_selection import Environments, WorldSelection, resolve_worlds
 from pluriverse.simulation import Simulation, SimulationReport, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
@@ -270,7 +270,7 @@ class VariantSimulation(Simulation):
     def _return_worlds(self, selection: WorldSelection) -> None:
         """Reset environments to the initial state of the model, after updating its body poses."""
         worlds = self._switching.list_worlds(selection)
-        place_worlds(self.model, worlds.worlds, self.model)  # type: ignore[arg-type]
+        eval_fk_of_worlds(self.model, worlds.worlds, self.model)  # type: ignore[arg-type]
         super().reset(worlds)
 
     @property

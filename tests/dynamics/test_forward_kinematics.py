@@ -3,7 +3,7 @@ import pytest
 import warp as wp
 
 from pluriverse import BodyFlags, ModelBuilder, eval_fk
-from pluriverse.dynamics.forward_kinematics import place_articulations
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_articulations
 
 from .trees import random_joint_state, set_joint_state
 
@@ -89,7 +89,7 @@ def test_articulations_are_placed_in_the_worlds_listed(random_worlds):
         state.joint_qd.assign(source.joint_qd)
     eval_fk(model, expected.joint_q, expected.joint_qd, expected, mask=mask)
     for state, which in zip(states, (model.worlds, wp.array(listed, device="cpu")), strict=True):
-        place_articulations(model, which, state, mask)
+        eval_fk_of_articulations(model, which, state, mask)
         np.testing.assert_array_equal(state.body_q.numpy(), expected.body_q.numpy())
         np.testing.assert_array_equal(state.body_qd.numpy(), expected.body_qd.numpy())
 

@@ -85,7 +85,7 @@ class DenseWorld:
         self.qd = state.joint_qd.numpy().astype(float)
         self.motion: dict[int, BodyMotion] = {-1: self._fixed_world()}
         self.v0 = np.zeros(self.dof_count)
-        self._place_bodies()
+        self._compute_body_poses()
         self._assemble(state, control)
 
     def _entities(self, kind: str) -> list[int]:
@@ -106,7 +106,7 @@ class DenseWorld:
         zero = np.zeros(3)
         return BodyMotion(np.eye(3), zero, zero, zero, zero, zero, np.zeros((6, self.dof_count)))
 
-    def _place_bodies(self) -> None:
+    def _compute_body_poses(self) -> None:
         children = self.model.joint_child.numpy()
         parents = self.model.joint_parent.numpy()
         waiting = list(self.joints)

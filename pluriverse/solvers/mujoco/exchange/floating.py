@@ -17,7 +17,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.launch import fill_struct, launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module, vec3_type
@@ -219,7 +219,7 @@ def push_floating_joints(
     """Write free joints below a body into the rows, after all others, and compute the body poses for that."""
     if maps.float_depth == 0:
         return
-    place_worlds(model, worlds, state_in)
+    eval_fk_of_worlds(model, worlds, state_in)
     launch_kernel(
         _kernels(rows.real).push_floating,
         dim=worlds.size,
@@ -250,7 +250,7 @@ def pull_floating_joints(
 ) -> None:
     """Write free joints below a body into the new state, after all others, from the root outwards."""
     for _ in range(maps.float_depth):
-        place_worlds(model, worlds, state_out)
+        eval_fk_of_worlds(model, worlds, state_out)
         launch_kernel(
             _kernels(rows.real).pull_floating,
             dim=worlds.size,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics.forward_kinematics import place_worlds
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.model import Control, Model, State
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.mujoco.exchange.joints import pull_worlds, push_worlds
@@ -86,7 +86,7 @@ class StateExchange:
         model, stepped = self.model, self.stepped
         pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, stepped)
         pull_kinematic_joints(model, worlds, self.maps, state_in, state_out, control, stepped, dt)
-        place_worlds(model, worlds, state_out)
+        eval_fk_of_worlds(model, worlds, state_out)
         restore_worlds(model, worlds, self._coord_count, state_in, state_out, stepped, world_frozen)
 
     def assign_group(self, index: int) -> None:
