@@ -1,6 +1,6 @@
 """How long it takes to build many worlds, and the memory they hold: `python -m benchmarks.building`.
 
-A peer is measured beside it where its interpreter is given (`--newton-python`).
+A peer is measured, too, where its interpreter is given (`--newton-python`).
 """
 
 import argparse

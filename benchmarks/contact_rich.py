@@ -1,4 +1,4 @@
-"""Scenes full of contacts: `SolverSAP` beside MuJoCo on the same scene, and what a pile costs per box.
+"""Scenes full of contacts: `SolverSAP` against MuJoCo on the same scene, and what a pile costs per box.
 
 `python -m benchmarks.contact_rich [--scenes go1_rough hand pile64] [--worlds 16] [--threads 1]`
 

@@ -1,4 +1,4 @@
-"""Learning to walk, whole loop: `SolverSAP` beside `mujoco.rollout` with the same policy optimization.
+"""Learning to walk, whole loop: `SolverSAP` against `mujoco.rollout` with the same policy optimization.
 
 `python -m benchmarks.learning --go1 FOLDER/unitree_go1/go1.xml [--envs 256] [--threads 2] [--updates 3]`
 

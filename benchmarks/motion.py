@@ -1,4 +1,4 @@
-"""Robots in motion with nothing set: both solvers beside `mujoco.rollout` on the same MJCF file.
+"""Robots in motion with nothing set: both solvers against `mujoco.rollout` on the same MJCF file.
 
 `python -m benchmarks.motion [--robots go1 g1 anymal hand arm] [--motions standing random limp falling]
 [--worlds 64] [--threads 1] [--check]`
@@ -464,7 +464,7 @@ def below_goals(rows: list[Row]) -> list[str]:
 
 
 def default_ratios(rows: list[Row]) -> list[str]:
-    """Return how fast nothing set is beside the other gaps, in words."""
+    """Return how fast the defaults are compared with the other gaps, in words."""
     found = {(row.scene, row.contestant): row for row in rows}
     return [
         f"{scene}: nothing set is {statistics.median(ratios):.2f} times as fast as {words} "

@@ -1,4 +1,4 @@
-"""Rays per second of depth images in many worlds, beside MuJoCo's rays on the same scene.
+"""Rays per second of depth images in many worlds, against MuJoCo's rays on the same scene.
 
 `python -m benchmarks.rays [--worlds 256] [--size 64] [--mjcf FILE]` measures a camera of 64 x 64 pixels in
 each world: ours by one `CameraSensor` of all worlds, and by `RayCaster` with the very rays, MuJoCo by

@@ -3,7 +3,7 @@
 `python -m benchmarks.viewer [--scene quadruped|FILE] [--worlds 256] [--shown 16 100 256]` steps a scene
 without a viewer, with one that nobody looks at, and with one that a browser is connected to, in turns. The
 browser is a process of its own that reads what is sent. Printed are medians. The rates of steps by wall time,
-relative to those without a viewer beside them, count waiting for the interpreter's lock as well, but need
+relative to those without a viewer, count waiting for the interpreter's lock as well, but need
 idle cores to be believed. What the threads of the viewer take of a core is right on a busy machine too. Then
 the pictures a second, the time of a core to prepare and to send one, and the bytes that are sent for it.
 """

@@ -277,8 +277,8 @@ def missing(owner: str, name: str, *, kind: str = "class") -> AttributeError:
         kind: "class" or "module".
     """
     if kind == "module":
-        whole = f"pluriverse.{owner}" if owner else "pluriverse"
-        text = f"module '{whole}' has no attribute {name!r}"
+        module = f"pluriverse.{owner}" if owner else "pluriverse"
+        text = f"module '{module}' has no attribute {name!r}"
     else:
         text = f"'{owner}' object has no attribute {name!r}"
     reason = reason_for(owner, name)

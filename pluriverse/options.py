@@ -65,7 +65,7 @@ def completed(options: type, given: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def _declarations(options: type) -> dict[str, tuple[Any, Any]]:
-    """Return the types and defaults of options: the default stands beside the type, None where none does."""
+    """Return the types and defaults of options; the default is None where an option has none."""
     hints = get_type_hints(options, include_extras=True)
     return {
         name: get_args(hint) if get_origin(hint) is Annotated else (hint, None)

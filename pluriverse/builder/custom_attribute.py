@@ -312,9 +312,9 @@ def convert_value(value: Any, dtype: Any, what: str) -> np.ndarray:
             f"{what} is {value!r}, of shape {numbers.shape}, but it must be {_description(dtype)}."
         )
     if kind.kind in "biu":
-        whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
+        is_integer = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
         low, high = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
-        if not whole or any(not low <= int(number) <= high for number in np.ravel(numbers)):
+        if not is_integer or any(not low <= int(number) <= high for number in np.ravel(numbers)):
             raise ValueError(f"{what} is {value!r}, but it must be {_description(dtype)}.")
     return numbers.astype(kind)
 

@@ -1,4 +1,4 @@
-"""Custom attributes of a builder: properties that users and solvers declare beside those of every model."""
+"""Custom attributes of a builder: properties that users and solvers add to those of every model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -61,9 +61,9 @@ def replace_loop_joints(builder: BuilderTables) -> tuple[BuilderTables, CutJoint
     off = moving & ~builder.joint_enabled[loops]
     holding, cut = loops[~moving], loops[moving & ~off]
     _check_off(builder, loops[off])
-    whole, body = split_bodies(builder, cut)
+    split, body = split_bodies(builder, cut)
     removed = loops[~moving | off]
-    result = _replace(builder, whole, holding, loops[~off], removed)
+    result = _replace(builder, split, holding, loops[~off], removed)
     return result, CutJoints(cut - np.searchsorted(removed, cut), body)
 
 
@@ -92,25 +92,25 @@ def _find_loops(builder: BuilderTables) -> np.ndarray:
 
 def _replace(
     builder: BuilderTables,
-    whole: Builder,
+    split: Builder,
     holding: np.ndarray,
     filtered: np.ndarray,
     removed: np.ndarray,
 ) -> Builder:
-    """Return a copy of `whole`, which is the builder or what `split_bodies` made of it, without some joints.
+    """Return a copy of `split`, which is the builder or what `split_bodies` made of it, without some joints.
 
     Args:
         builder: Builder.
-        whole: Builder with parts.
+        split: Builder with parts.
         holding: Joints that become constraints.
         filtered: Joints whose bodies do not collide.
         removed: Joints that are removed.
     """
-    result = copy.copy(whole)
-    order = _add_constraints(result, whole, holding)
+    result = copy.copy(split)
+    order = _add_constraints(result, split, holding)
     _add_filters(result, builder, filtered)
-    _remove_joints(result, whole, removed)
-    _move_custom_attributes(result, whole, removed, order)
+    _remove_joints(result, split, removed)
+    _move_custom_attributes(result, split, removed, order)
     return result
 
 

@@ -160,7 +160,7 @@ def _approximate(
 
 
 def _may_grow(builder: BuilderTables, shape: int) -> bool:
-    """Return whether a shape may be added beside another: in the open world, or without any worlds."""
+    """Return whether a shape may be added next to another: in the open world, or without any worlds."""
     return int(builder.shape_world[shape]) == builder.current_world
 
 

@@ -70,7 +70,7 @@ def check_structure(source: Snapshot) -> None:
         raise ValueError(
             f"{builder.joint_name(joint)}: joint_enabled is false, but it is what moves "
             f"{builder.body_name(int(source.joint_child[joint]))}. Pass enabled=False when it is added, so "
-            "that the body gets a free joint beside, or let a joint that closes a loop be off."
+            "that the body also gets a free joint, or let a joint that closes a loop be off."
         )
     unknown = ~np.isin(source.shape_type, _SUPPORTED_SHAPES)
     if unknown.any():

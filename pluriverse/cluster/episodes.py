@@ -55,7 +55,7 @@ class EpisodeJob:
     observe: tuple[str, ...]
     """Arrays that the policy sees."""
     metrics: Metrics | None
-    """Figures at the end, beside those that every row has."""
+    """Figures at the end, in addition to those of every row."""
     samples: Samples | None
     """Parameters in which worlds differ."""
     device: str | None

@@ -9,7 +9,7 @@ from typing import Any
 import pluriverse
 from pluriverse.cluster.errors import ClusterError
 
-# Packages whose versions decide the bits of a step, beside Python and this package.
+# Packages whose versions decide the bits of a step, apart from Python and this package.
 COMPARED_PACKAGES = ("warp-lang", "numpy", "mujoco")
 # A worker that has not answered for this long [s] did not find a place: it waits for cores or GPUs.
 START_TIMEOUT = 120.0

@@ -1,7 +1,7 @@
 """Result table: rows of many pieces of work, written one by one, so that none is lost or duplicated.
 
 The rows are a folder of Parquet files, one per piece, which any reader of Parquet opens as one table. A piece
-is written beside its place and then renamed to it, so a file that is there is whole.
+is written under another name and then renamed, so a file that exists is complete.
 """
 
 import hashlib
@@ -92,7 +92,7 @@ class ResultTable:
             self._path.mkdir(parents=True, exist_ok=True)
             if any(self._path.glob("*.parquet")):
                 raise FileExistsError(f"'{self._path}' holds tables of something else. Name another folder.")
-            _write_whole(file, json.dumps(manifest, indent=1).encode())
+            _write_atomically(file, json.dumps(manifest, indent=1).encode())
         for part in sorted(self._path.glob("piece-*.parquet")):
             self._pieces[int(part.stem.partition("-")[2])] = None
 
@@ -111,7 +111,7 @@ class ResultTable:
             return
         sink = self._arrow.BufferOutputStream()
         self._arrow.parquet.write_table(table, sink)
-        _write_whole(self._path / f"piece-{piece:06d}.parquet", sink.getvalue().to_pybytes())
+        _write_atomically(self._path / f"piece-{piece:06d}.parquet", sink.getvalue().to_pybytes())
         self._pieces[piece] = None
 
     def table(self) -> Any:
@@ -139,7 +139,7 @@ class ResultTable:
             )
 
 
-def _write_whole(path: Path, data: bytes) -> None:
+def _write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that it is there whole or not at all."""
     with replace_file(path) as part:
         part.write_bytes(data)

@@ -182,7 +182,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         dof_base = topology.world_dof[world]
         ref = vec3()
         # The previous carrier mostly carries the next one, so its data are kept in registers.
-        held = int(-1)
+        loaded = int(-1)
         rotation_quat = quat()
         rotation = mat33()
         offset = vec3()
@@ -200,13 +200,13 @@ def _kernels(real: Any) -> SimpleNamespace:
                 rotation_quat = quat(real(0.0), real(0.0), real(0.0), real(1.0))
                 omega = vec3()
                 linear = vec3()
-            elif carrier != held:
+            elif carrier != loaded:
                 rotation_quat = data.node_quat[node_base + carrier]
                 rotation = data.node_rotation[node_base + carrier]
                 offset = data.node_offset[node_base + carrier]
                 omega = angular_part(data.node_velocity[node_base + carrier])
                 linear = linear_part(data.node_velocity[node_base + carrier])
-                held = carrier
+                loaded = carrier
             dof_count = topology.node_dof_count[index]
             if carrier >= 0 and dof_count == 0:  # welded
                 weld = groups.welds[node]
@@ -219,7 +219,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             anchor_p = frame.position
             if carrier >= 0:
                 anchor_p = offset + rotation * anchor_p
-            held = local_node
+            loaded = local_node
             public_dof = dof_base + topology.node_qd[index]
             dof = dof_base + topology.node_dof[index]
             coord = coord_base + topology.node_coord[index]

@@ -36,8 +36,8 @@ class LoopTable:
     """Whether a joint moves a part, shape [joint]."""
 
     def __init__(self, model: Model) -> None:
-        whole = model.body_split_from.numpy()
-        part = np.flatnonzero(whole != np.arange(model.body_count))
+        split_from = model.body_split_from.numpy()
+        part = np.flatnonzero(split_from != np.arange(model.body_count))
         # Without authored worlds all is in the one world, which the arrays call -1.
         world = np.maximum(model.body_world.numpy()[part], 0)
         counts = np.bincount(world, minlength=model.world_count)
@@ -47,7 +47,7 @@ class LoopTable:
             return wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device)
 
         self.world_start = integers(np.concatenate([[0], np.cumsum(counts)]))
-        self.body = integers(whole[part])
+        self.body = integers(split_from[part])
         self.part = integers(part)
         self.joint_mask = wp.array(moved, dtype=wp.bool, device=model.device)
 

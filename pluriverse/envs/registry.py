@@ -180,7 +180,7 @@ def make_task(name: str, **arguments: Any) -> Task:
 
     Args:
         name: Name, `module:Class`, or `path/file.py:Class`.
-        arguments: Arguments of the class, beside or instead of those of the name.
+        arguments: Arguments of the class, in addition to or instead of those of the name.
 
     Raises:
         ImportError: If the module cannot be imported.

@@ -156,7 +156,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         )
 
     def progress(self) -> dict[str, Any]:
-        """Return the state beside the environment that later calls depend on, for `set_progress`."""
+        """Return the state outside the environment that later calls depend on, for `set_progress`."""
         return {"ended": self._ended.cpu().numpy().copy(), "is_fresh": self._is_fresh}
 
     def set_progress(self, progress: dict[str, Any]) -> None:

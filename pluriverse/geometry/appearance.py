@@ -89,7 +89,7 @@ class Texture:
 
 
 class Appearance:
-    """How the surface of a shape reflects light, beside its colour. Appearances are immutable.
+    """How the surface of a shape reflects light, apart from its colour. Appearances are immutable.
 
     Args:
         texture: Image that multiplies the colour of the shape, or None.

@@ -181,9 +181,9 @@ def _encloses(vertices: np.ndarray, triangles: np.ndarray, point: np.ndarray) ->
     length_a, length_b, length_c = (np.linalg.norm(corner, axis=1) for corner in (a, b, c))
     # The solid angle of each triangle ([VanOosterom1983]).
     volume = np.einsum("ij,ij->i", a, np.cross(b, c))
-    beside = length_a * length_b * length_c + np.einsum("ij,ij->i", a, b) * length_c
-    beside += np.einsum("ij,ij->i", b, c) * length_a + np.einsum("ij,ij->i", c, a) * length_b
-    return bool(abs(2.0 * np.arctan2(volume, beside).sum()) > 4.0 * np.pi * ENCLOSED)
+    denominator = length_a * length_b * length_c + np.einsum("ij,ij->i", a, b) * length_c
+    denominator += np.einsum("ij,ij->i", b, c) * length_a + np.einsum("ij,ij->i", c, a) * length_b
+    return bool(abs(2.0 * np.arctan2(volume, denominator).sum()) > 4.0 * np.pi * ENCLOSED)
 
 
 def _cell_size(name: str, extent: float, max_resolution: int | None, voxel_size: float | None) -> float:
@@ -214,8 +214,8 @@ def _band(name: str, band: Any) -> tuple[float, float]:
 def _resolution(name: str, max_resolution: int | None) -> int:
     """Return the number of cells along the longest side."""
     resolution = SDF_MAX_RESOLUTION if max_resolution is None else max_resolution
-    is_whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
-    if not is_whole or not BLOCK_SIZE <= resolution <= RESOLUTION_LIMIT:
+    is_integer = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
+    if not is_integer or not BLOCK_SIZE <= resolution <= RESOLUTION_LIMIT:
         raise ValueError(
             f"{name}: sdf_max_resolution is {max_resolution}, but it must be a whole number of cells from "
             f"{BLOCK_SIZE} to {RESOLUTION_LIMIT}."

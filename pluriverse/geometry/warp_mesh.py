@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-# By triangle mesh, then device. Kept beside the meshes: copies of a mesh share no memory of Warp.
+# By triangle mesh, then device. Kept outside the meshes: copies of a mesh share no memory of Warp.
 _MADE: weakref.WeakKeyDictionary[Any, dict[str, wp.Mesh]] = weakref.WeakKeyDictionary()
 
 

@@ -89,7 +89,7 @@ class ActorCameras(CameraBatch):
             self._graphs.clear()
         if self._light_version != self.sim.lights.version:
             self._light_version = self.sim.lights.version
-            self._light = make_light(self.sim.lights, up_axis=up_axis_of(self.sim), extent=2.0, reach=50.0)
+            self._light = make_light(self.sim.lights, up_axis=up_axis_of(self.sim), extent=2.0, distance=50.0)
             self._graphs.clear()
         if self.is_moved:
             self._carry()

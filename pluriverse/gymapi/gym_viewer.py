@@ -117,7 +117,7 @@ class Viewer:
     def take_events(self) -> list[ActionEvent]:
         """Return what happened since the last call.
 
-        A key that repeats, as one does that is held, stays down in between.
+        A key that repeats, as one does that is kept down, stays down in between.
         """
         pressed = []
         while self._pressed:

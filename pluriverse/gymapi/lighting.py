@@ -15,7 +15,9 @@ from pluriverse.types import Axis
 MEAN_FACING = 0.5
 
 
-def make_light(lights: Lights, *, up_axis: Axis, extent: float, reach: float, shadows: bool = False) -> Any:
+def make_light(
+    lights: Lights, *, up_axis: Axis, extent: float, distance: float, shadows: bool = False
+) -> Any:
     """Return light and surroundings for kernels.
 
     The shader has one sun, the brightest of the lights. The others count as ambient light of the same average
@@ -25,11 +27,11 @@ def make_light(lights: Lights, *, up_axis: Axis, extent: float, reach: float, sh
         lights: The lights that were set.
         up_axis: Axis that points up.
         extent: Size of the scene in view [m].
-        reach: Distance of the scene [m].
+        distance: Distance of the scene [m].
         shadows: Whether shapes cast shadows.
     """
     style = PictureStyle(shadows=shadows, ambient_occlusion=shadows)
-    result = sky_light(style, extent=extent, distance=reach, up_axis=up_axis)
+    result = sky_light(style, extent=extent, distance=distance, up_axis=up_axis)
     result.plain_color = wp.vec3(*GROUND_COLOR)
     given = list(lights.by_number.values())
     if not given:

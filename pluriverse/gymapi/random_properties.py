@@ -123,7 +123,7 @@ def apply_random_samples(
     """
     owner, name, original = prop, attr, None
     if isinstance(prop, SimParams) and attr not in SimParams.__dataclass_fields__:
-        owner = prop.physx  # randomization files name rest_offset beside gravity
+        owner = prop.physx  # randomization files list rest_offset with gravity
     original = _original(og_prop, attr, owner)
     is_vector = hasattr(original, "x")
     values = np.array(list(original)) if is_vector else np.asarray(original, dtype=np.float64)

@@ -32,8 +32,10 @@ class ViewerRenderer(PictureRenderer):
 
     def _light(self, style: Any, camera: Camera, corners: np.ndarray, layout: WorldLayout) -> Any:
         distance = float(np.linalg.norm(np.subtract(camera.target, camera.position)))
-        up_axis, reach = up_axis_of(self._sim), 10.0 * distance
-        return make_light(self._sim.lights, up_axis=up_axis, extent=layout.extent, reach=reach, shadows=True)
+        up_axis, sky_distance = up_axis_of(self._sim), 10.0 * distance
+        return make_light(
+            self._sim.lights, up_axis=up_axis, extent=layout.extent, distance=sky_distance, shadows=True
+        )
 
     def picture(
         self, position: np.ndarray, target: np.ndarray, size: tuple[int, int], fov: float, lines: Any

@@ -110,7 +110,7 @@ def _bound_targets(
         [term for term in dragging if np.isfinite(term.offset_range).any()] if acting is not dragging else []
     )
     if lost:
-        report.add("ctrlrange of a velocity actuator beside a stiffness", name, "its control has no range")
+        report.add("ctrlrange of a velocity actuator with a stiffness", name, "its control has no range")
     if not acting or not total:
         return
     # The current target minus the contribution of the controls: the share of the spring.

@@ -19,7 +19,7 @@ from pluriverse.importers.frames import Frame, frame_from_transform, make_frame
 from pluriverse.importers.mechanics import find_initial_poses, find_rigid_groups
 from pluriverse.types import Axis, JointTargetMode, JointType
 
-# Keys of a base joint, by its type, beside `_KEYS`.
+# Keys of a base joint, by its type, in addition to `_KEYS`.
 _AXES = ("linear_axes", "angular_axes")
 _FIELD_OF_DOF = {
     "limit_lower": "lower",

@@ -104,7 +104,7 @@ def check_usda_text(text: str, file: str) -> None:
                 f"its prims nest more than {PRIM_DEPTH_MAX} deep",
                 file=file,
                 value=depth,
-                remedy="Put the prims beside each other, and connect them by joints.",
+                remedy="Make the prims siblings, and connect them by joints.",
             )
 
 

@@ -105,7 +105,7 @@ def _repair_link(
         )
     moments, axes = np.linalg.eigh(inertia)
     smallest, middle, largest = moments
-    # Rounding is small beside the other moments, or beside those of a ball of that mass.
+    # Rounding is small compared with the other moments, or with those of a ball of that mass.
     size = max(largest, float(_ball_inertia(mass)[0, 0]))
     if largest < POINT_ROUNDING * size and smallest > -INERTIA_ROUNDING * size:
         link.mass_properties = MassProperties(mass, com, np.zeros((3, 3)))

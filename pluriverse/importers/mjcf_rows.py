@@ -269,7 +269,7 @@ class RowWriter:
     def _add_actuator(
         self, actuator: int, target: tuple[int, int, int], drive: int | None, controls: np.ndarray
     ) -> None:
-        """Add the row of an actuator, and one for each control that it has beside its first."""
+        """Add the row of an actuator, and one for each of its further controls."""
         model, spec = self._model, self._source.spec.actuators[actuator]
         first, output = int(model.actuator_ctrladr[actuator]), int(model.actuator_outadr[actuator])
         optional = {}

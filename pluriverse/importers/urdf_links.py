@@ -99,8 +99,8 @@ def _add_mimic(
     if robot.links[links[0]].joint.type is JointType.FIXED:
         report.add("<mimic> on a fixed joint", joint.name, "it stays fixed", ImportSeverity.NOTE)
         return
-    is_held = leader is not None and leader.type == "fixed" and robot.links[links[0]].joint.dof is not None
-    if not is_held and (leader is None or leader is joint or not scalar):
+    is_locked = leader is not None and leader.type == "fixed" and robot.links[links[0]].joint.dof is not None
+    if not is_locked and (leader is None or leader is joint or not scalar):
         report.add(
             "<mimic>",
             joint.name,
@@ -120,10 +120,10 @@ def _add_mimic(
         )
     polynomial = np.array([lengths[0] * offset, lengths[0] / lengths[1] * multiplier, 0.0, 0.0, 0.0])
     label = f"{robot.label}/{joint.name}_mimic"
-    if is_held:  # what it follows is fixed at 0
+    if is_locked:  # what it follows is fixed at 0
         polynomial[1] = 0.0
         report.add("<mimic> of a fixed joint", joint.name, "it is held at its offset", ImportSeverity.NOTE)
-    robot.couplings.append(CouplingDescription(label, links[0], None if is_held else links[1], polynomial))
+    robot.couplings.append(CouplingDescription(label, links[0], None if is_locked else links[1], polynomial))
 
 
 def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[str, Any]]:

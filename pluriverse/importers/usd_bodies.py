@@ -47,7 +47,7 @@ class UsdBody:
     """Index of its link."""
 
     @property
-    def is_held(self) -> bool:
+    def is_kinematic(self) -> bool:
         """Whether its motion is prescribed."""
         return bool(self.description.kinematicBody)
 
@@ -113,7 +113,7 @@ def add_links(
     for root in _roots(source, bodies, edges):
         if root != STAGE:
             _add_root(robot, bodies[root], root, options)
-            if bodies[root].is_held:
+            if bodies[root].is_kinematic:
                 report.add(
                     "kinematic body",
                     root,
@@ -236,11 +236,11 @@ def _spanning_trees(
 
     edges: dict[str, list[_Edge]] = {path: [] for path in part}
     for path, body in bodies.items():
-        if body.is_held:
+        if body.is_kinematic:
             part[find(path)] = find(STAGE)
     closing: list[UsdJoint] = []
     for joint in sorted(joints, key=lambda joint: bool(joint.description.excludeFromArticulation)):
-        if all(path == STAGE or bodies[path].is_held for path in joint.bodies):
+        if all(path == STAGE or bodies[path].is_kinematic for path in joint.bodies):
             report.add("joint of kinematic bodies", joint.path, "it holds nothing", ImportSeverity.NOTE)
             continue
         ends = [find(path) for path in joint.bodies]
@@ -288,7 +288,7 @@ def _roots(source: UsdSource, bodies: dict[str, UsdBody], edges: dict[str, list[
         for path in description.rootPrims
         if str(path) in bodies
     }
-    roots = [STAGE, *(path for path, body in bodies.items() if body.is_held)]
+    roots = [STAGE, *(path for path, body in bodies.items() if body.is_kinematic)]
     visited = set(roots)
     for root in roots:
         visited |= _connected(root, edges)
@@ -341,7 +341,7 @@ def _walk(
 def _add_root(robot: RobotDescription, body: UsdBody, path: str, options: UsdSettings) -> None:
     """Add a body without a joint: free, kinematic, or fixed at its pose."""
     is_base = bool(body.articulation)
-    if is_base and options["floating"] is False and not body.is_held:
+    if is_base and options["floating"] is False and not body.is_kinematic:
         joint = JointDescription(f"{path}/fixed_base", JointType.FIXED, parent_frame=body.frame)
     else:
         joint = JointDescription(
@@ -351,7 +351,7 @@ def _add_root(robot: RobotDescription, body: UsdBody, path: str, options: UsdSet
             qd=[0.0] * 6,
         )
     _append(robot, body, path, WORLD, joint)
-    robot.links[-1].is_kinematic = body.is_held
+    robot.links[-1].is_kinematic = body.is_kinematic
 
 
 def _add_link(
@@ -391,7 +391,7 @@ def _add_loop_joint(
         return
     first, second = joint.bodies
     # Its child is the body that is split: one that moves.
-    reverse = second == STAGE or (bodies[second].is_held and first != STAGE)
+    reverse = second == STAGE or (bodies[second].is_kinematic and first != STAGE)
     parent, child = (second, first) if reverse else (first, second)
     link = WORLD if parent == STAGE else bodies[parent].link
     link, last = _add_chain(robot, bodies, link, joint, maker, reverse=reverse)
@@ -463,7 +463,7 @@ def _set_velocities(
                 source.number(path, name, component)
         if not velocity.any():
             continue
-        if body.is_held:
+        if body.is_kinematic:
             report.add(
                 "velocity of a kinematic body", path, "it stands still until a velocity or target moves it"
             )

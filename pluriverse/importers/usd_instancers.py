@@ -10,7 +10,7 @@ from pluriverse.importers.errors import AssetLimitError
 from pluriverse.importers.limits import PRIM_COUNT_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
-# Name of the prim beside an instancer that its instances are put in: that of the instancer and this.
+# Name of the sibling of an instancer that takes its instances: that of the instancer and this.
 SUFFIX = "_instances"
 
 
@@ -64,7 +64,7 @@ def _instance_root(prim: Any) -> Any:
 
 
 def _expand(stage: Any, prim: Any, report: ImportReport) -> int:
-    """Put prims beside an instancer in its place; return how many."""
+    """Replace an instancer by sibling prims; return how many."""
     from pxr import Gf, Sdf, Usd, UsdGeom
 
     instancer, now = UsdGeom.PointInstancer(prim), Usd.TimeCode.Default()

@@ -98,10 +98,10 @@ def _overridden(source: UsdSource, prim: Any, body: Any, part: MassProperties) -
         shift = moved - com
         inertia = inertia + mass * (shift @ shift * np.eye(3) - np.outer(shift, shift))
         com = moved
-    whole = authored(prim, "newton:inertia")
-    if whole is not None and len(whole) > 0:
+    tensor = authored(prim, "newton:inertia")
+    if tensor is not None and len(tensor) > 0:
         rotation = split_matrix(matrix)[0].matrix
-        return MassProperties(mass, com, rotation @ _tensor(source, prim, list(whole)) @ rotation.T)
+        return MassProperties(mass, com, rotation @ _tensor(source, prim, list(tensor)) @ rotation.T)
     diagonal = authored(prim, "physics:diagonalInertia")
     if diagonal is not None and np.any(np.array(diagonal) != 0.0):  # 0: that of the colliders
         moments = np.array([source.number(prim, "physics:diagonalInertia", moment) for moment in diagonal])

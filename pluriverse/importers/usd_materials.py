@@ -93,7 +93,7 @@ class UsdMaterials:
         if stiffness > 0.0:
             return {"ke": stiffness} | ({} if damping is None else {"tau": damping / stiffness})
         if damping:
-            self.report.add("newton:contactDamping", path, "there is no contactStiffness that it is beside")
+            self.report.add("newton:contactDamping", path, "it has no contactStiffness")
         return {}
 
     def _contact(self, path: str, prim: Any) -> dict[str, float]:

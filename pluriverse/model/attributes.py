@@ -1,4 +1,4 @@
-"""Custom attributes of a model: user-declared arrays beside those that every model has."""
+"""Custom attributes of a model: user-declared arrays in addition to those of every model."""
 
 import dataclasses
 import enum

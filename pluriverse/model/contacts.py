@@ -93,8 +93,8 @@ class Contacts:
         start = np.concatenate([[0], np.cumsum(capacities)])
         if start[-1] > np.iinfo(np.int32).max:
             raise ValueError(
-                f"Contacts: {start[-1]} slots in all, more than 32-bit indices reach. Lower the capacity "
-                "per world."
+                f"Contacts: {start[-1]} slots in all, more than 32-bit indices can address. "
+                "Lower the capacity per world."
             )
         device, slot_count = model.device, int(start[-1])
         self._model = model

@@ -57,11 +57,13 @@ class DerivedArrays(ModelContents):
     @property
     def body_split_from(self) -> wp.array:
         """Body that each part of a split body belongs to; any other body itself; shape [body]."""
-        whole = np.arange(self.body_count, dtype=np.int32)
+        split_from = np.arange(self.body_count, dtype=np.int32)
         kind, joint = self.equality_constraint_type.numpy(), self.equality_constraint_joint1.numpy()
         welds = np.flatnonzero((kind == EqType.WELD) & (joint >= 0))
-        whole[self.equality_constraint_body2.numpy()[welds]] = self.equality_constraint_body1.numpy()[welds]
-        return wp.array(whole, dtype=wp.int32, device=self.device)
+        split_from[self.equality_constraint_body2.numpy()[welds]] = self.equality_constraint_body1.numpy()[
+            welds
+        ]
+        return wp.array(split_from, dtype=wp.int32, device=self.device)
 
     @property
     def body_shapes(self) -> dict[int, list[int]]:

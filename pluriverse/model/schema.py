@@ -54,7 +54,7 @@ class ArraySpec:
     is_pose: bool
     """Whether it holds poses, whose positions and orientations are drawn separately."""
     places_bodies: bool
-    """Whether body poses depend on it, beside joint coordinates."""
+    """Whether body poses depend on it (as on joint coordinates)."""
     draw_instead: str | None
     """Why it cannot be drawn directly, and what can be drawn instead; None if it can."""
     default: Any
@@ -412,7 +412,7 @@ CONTROL_ARRAYS = _specs(ControlArrays)
 MOTION_ARRAYS = tuple(name for name in STATE_ARRAYS if name in MODEL_ARRAYS)
 """Arrays of `State` that a step moves; those of `Model` are the initial state."""
 FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
-"""Arrays of `Model` beside joint coordinates that determine body poses."""
+"""Arrays of `Model` that, with the joint coordinates, determine body poses."""
 
 OTHER_NAMES = {"joint_target_qd": "joint_target_vel"}
 """Further names of arrays, as scripts written for Newton use them."""

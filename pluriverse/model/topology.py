@@ -316,8 +316,8 @@ def make_topology(
     row_count, tree_count = int(row_counts.sum()), int(tree_counts.sum())
     if row_count > np.iinfo(np.int32).max:
         raise ValueError(
-            f"the mass matrices of all worlds have {row_count} entries, more than 32-bit indices reach. "
-            "Use fewer worlds per model."
+            f"the mass matrices of all worlds have {row_count} entries, more than 32-bit indices can "
+            "address. Use fewer worlds per model."
         )
     arrays = {f"world_{name}": first for name, first in world_first.items()}
     arrays["world_template"] = world_template

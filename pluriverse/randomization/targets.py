@@ -101,8 +101,8 @@ def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.nda
     }.get(kind, model.joint_label)
     found = match_labels(labels, np.arange(len(labels)), patterns, what=what, kind=kind.key)
     if kind is Entity.BODY:
-        whole = model.body_split_from.numpy()
-        found = np.isin(whole, whole[found])  # a body with all its parts
+        split_from = model.body_split_from.numpy()
+        found = np.isin(split_from, split_from[found])  # a body with all its parts
     if kind is Entity.JOINT_DOF:
         found = np.repeat(found, np.diff(model.joint_qd_start.numpy()))
     elif kind is Entity.JOINT_COORD:
@@ -156,8 +156,8 @@ def check_property(
         ValueError: If it may draw a value that is not; the message names the entity and the remedy.
     """
     if term.name == "body_mass" and term.operation is not Operation.SCALE:
-        whole = model.body_split_from.numpy()
-        cut = selected[np.isin(whole[selected], whole[whole != np.arange(len(whole))])]
+        split_from = model.body_split_from.numpy()
+        cut = selected[np.isin(split_from[selected], split_from[split_from != np.arange(len(split_from))])]
         if len(cut):
             raise ValueError(
                 f"Property('body_mass'): {entity_name(model, term.name, int(cut[0]))} is one of the parts of "
@@ -269,9 +269,9 @@ def check_scalar_joints(term: Property, model: Model, found: np.ndarray) -> None
     """
     starts = model.joint_q_start if term.name == "joint_q" else model.joint_qd_start
     joints = np.unique(np.searchsorted(starts.numpy(), np.flatnonzero(found), side="right") - 1)
-    whole = np.isin(model.joint_type.numpy()[joints], (JointType.FREE, JointType.BALL))
-    if whole.any():
-        joint = int(joints[np.argmax(whole)])
+    rotates_freely = np.isin(model.joint_type.numpy()[joints], (JointType.FREE, JointType.BALL))
+    if rotates_freely.any():
+        joint = int(joints[np.argmax(rotates_freely)])
         raise ValueError(
             f"Property({term.name!r}): joint '{model.joint_label[joint]}' (index {joint}) has coordinates "
             "that belong together. Use InitialState, or leave it out with entities=."

@@ -185,10 +185,10 @@ class ContainerReader:
             head = self._file.read(_HEADER.size)
             if len(head) < _HEADER.size:
                 return
-            signature, _, _, method, _, _, checksum, size, whole, name_length, extra_length = _HEADER.unpack(
-                head
+            signature, _, _, method, _, _, checksum, size, full_size, name_length, extra_length = (
+                _HEADER.unpack(head)
             )
-            if signature != _SIGNATURE or method != 0 or size != whole:
+            if signature != _SIGNATURE or method != 0 or size != full_size:
                 return
             name = self._file.read(name_length).decode("utf-8", errors="replace")
             offset = position + _HEADER.size + name_length + extra_length

@@ -355,7 +355,7 @@ def sky_light(style: PictureStyle, *, extent: float, distance: float, up_axis: A
     light.horizon_color = wp.vec3(*style.background[0])
     light.zenith_color = wp.vec3(*style.background[1])
     light.shadows = int(style.shadows)
-    light.occlusion_reach = float(np.clip(0.35 * extent, 0.02, 2.0)) if style.ambient_occlusion else 0.0
+    light.occlusion_distance = float(np.clip(0.35 * extent, 0.02, 2.0)) if style.ambient_occlusion else 0.0
     light.has_floor = 0
     light.floor_color = wp.vec3(*style.floor_color)
     light.plain_color = wp.vec3(*GROUND_COLOR)

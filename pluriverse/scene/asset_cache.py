@@ -134,7 +134,7 @@ def _locked(path: Path, wait: float) -> Iterator[None]:
     """Hold the lock of a file, which the system releases even if the process is killed."""
     try:
         import fcntl
-    except ImportError:  # Windows; the rename at the end still keeps entries whole
+    except ImportError:  # Windows; the rename at the end still keeps entries complete
         yield
         return
     deadline = time.monotonic() + wait

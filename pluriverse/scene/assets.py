@@ -181,8 +181,8 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
     for gap in [gap for gap, is_asked in _gaps(asset) if is_asked]:
         with assembly.at(gap):
             assembly.note_unsupported(f"asset[{name}] {kind} {gap}")
-    with laid_out(assembly, source, getattr(asset, "external_assets", None) or ()) as whole:
-        _place(assembly, asset, whole, kind, name)
+    with laid_out(assembly, source, getattr(asset, "external_assets", None) or ()) as combined:
+        _place(assembly, asset, combined, kind, name)
 
 
 def _place(assembly: Assembly, asset: Asset, source: OpenedSource, kind: str, name: str) -> None:

@@ -38,7 +38,7 @@ def check_scene(path: str | Path, *, asset_roots: Sequence[str | Path] = ()) -> 
 
     Args:
         path: The file, or the name of a scene that ships with the package.
-        asset_roots: Folders that the scene may read files from, beside its own and the current directory.
+        asset_roots: Folders that the scene may read files from, besides its own and the current directory.
     """
     errors: list[str] = []
     features: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Equality constraints: what holds bodies together, or couples joints, beside the joints of a tree."""
+"""Equality constraints: what holds bodies together or couples joints, in addition to the joints of a tree."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 

@@ -166,7 +166,7 @@ class Joint(AnyJoint):
         if not (self.enabled or self.closes_loop):
             raise ValueError(
                 "enabled: false is for joints that close loops; a body that moves freely has type: free "
-                "(and closes_loop: true where this joint stands beside that)"
+                "(and closes_loop: true where this joint is meant in addition)"
             )
         return self
 

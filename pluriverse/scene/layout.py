@@ -19,10 +19,10 @@ def allocate_worlds(total: int, counts: Sequence[int]) -> list[int]:
             f"{total} worlds cannot hold {len(counts)} kinds of world; ask for {len(counts)} or more, or run "
             "a scene of one kind"
         )
-    whole = sum(counts)
-    shares = [total * count // whole for count in counts]
+    count_sum = sum(counts)
+    shares = [total * count // count_sum for count in counts]
     # The rest after rounding down goes to the largest remainders; the first kind wins a tie.
-    by_remainder = sorted(range(len(counts)), key=lambda kind: -(total * counts[kind] % whole))
+    by_remainder = sorted(range(len(counts)), key=lambda kind: -(total * counts[kind] % count_sum))
     for kind in by_remainder[: total - sum(shares)]:
         shares[kind] += 1
     while 0 in shares:

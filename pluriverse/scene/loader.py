@@ -268,7 +268,7 @@ def load_scene(
         spacing: Distance [m] between worlds per axis, instead of the scene's own.
         strict: Whether keys and features that are not supported are errors. Otherwise they are left out and
             listed in `LoadedScene.unsupported_features`.
-        asset_roots: Folders that the scene may read files from, beside its own and the current directory.
+        asset_roots: Folders that the scene may read files from, besides its own and the current directory.
 
     Raises:
         SapSceneLoaderError: The scene is wrong; the message names file, line, field, value and remedy.
@@ -427,7 +427,7 @@ def _compose(
 
     scene = read.scene
     composed = ModelBuilder()
-    _apply_defaults(_whole(read, composed), scene.builder)
+    _apply_defaults(_combined_assembly(read, composed), scene.builder)
     first = 0
     for kind, count, rows in zip(read.kinds, counts, gravities, strict=True):
         if not count:
@@ -444,14 +444,14 @@ def _compose(
     return composed
 
 
-def _whole(read: ReadScene, builder: Any) -> Assembly:
+def _combined_assembly(read: ReadScene, builder: Any) -> Assembly:
     """Return the assembly of the shared part of a scene."""
     return Assembly(builder, read.document, (), [], read.files)
 
 
 def _add_ground(read: ReadScene, builder: Any) -> None:
     """Add the ground of a scene, with its defaults for shapes."""
-    ground, assembly = read.scene.ground, _whole(read, builder)
+    ground, assembly = read.scene.ground, _combined_assembly(read, builder)
     if not ground.enabled:
         return
     _apply_defaults(assembly, read.scene.builder)

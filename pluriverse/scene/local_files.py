@@ -17,7 +17,7 @@ class LocalFiles:
 
     Args:
         folder: Folder of the scene file, where relative paths are looked up first.
-        further_roots: Folders, beside it and the current directory, that files may lie in.
+        further_roots: Folders, in addition to it and the current directory, that files may lie in.
     """
 
     def __init__(self, folder: Path, further_roots: Iterable[str | Path] = ()):

@@ -214,7 +214,7 @@ class WorldKind(WorldContent):
 
 
 class Scene(WorldContent):
-    """A whole scene file."""
+    """A scene file."""
 
     schema_version: Literal[1] = 1
     name: str | None = None

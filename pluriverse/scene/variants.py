@@ -72,7 +72,7 @@ def build_variant_scene(
 
     Args:
         settings: Settings of the block.
-        content: Builder of the content of every world beside the entities.
+        content: Builder of the content of every world apart from the entities.
         entities: The entities of the block.
         world_count: Number of worlds.
         worlds: The worlds to build; all if None.

@@ -110,7 +110,7 @@ class RobotLayout:
         worlds: Patterns | None,
     ) -> None:
         view = ArticulationView(model, pattern, include_joints=joints, worlds=worlds, homogeneous=False)
-        whole = ArticulationView(model, pattern, worlds=worlds, homogeneous=False)
+        view = ArticulationView(model, pattern, worlds=worlds, homogeneous=False)
         self.model = model
         self.world = np.asarray(view.row_world)
         """World of each robot, ascending, shape [env]."""
@@ -120,7 +120,7 @@ class RobotLayout:
         dofs = _owned(view, Entity.JOINT_DOF)
         self.dofs = dofs.keep(self._dof_coord[dofs.values] >= 0)
         """Degrees of freedom of each robot, without those of its floating base."""
-        links = _owned(whole, Entity.BODY)
+        links = _owned(view, Entity.BODY)
         self.robot_bodies = links.values
         """All bodies of the robots, whether selected or not."""
         shapes = _collision_shapes(model)
@@ -140,7 +140,7 @@ class RobotLayout:
             shapes.values[_ranges(shapes.start[self.feet.values], counts)],
             np.concatenate([[0], np.cumsum(counts)]),
         )
-        joints_of = _owned(whole, Entity.JOINT)
+        joints_of = _owned(view, Entity.JOINT)
         self.base_joint = joints_of.values[joints_of.start[:-1]]
         """Root joint of each robot, shape [env]."""
         types, child = model.joint_type.numpy()[self.base_joint], model.joint_child.numpy()[self.base_joint]

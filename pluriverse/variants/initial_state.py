@@ -18,7 +18,7 @@ def apply_initial_state(builder: Any, config: InitialStateCfg, what: str) -> Any
 
     Raises:
         ValueError: If a number is out of range, a pattern matches no joint, or a velocity is given to a root
-            that is held.
+            that is fixed.
     """
     from pluriverse.model_builder import ModelBuilder
 

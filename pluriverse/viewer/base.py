@@ -94,7 +94,7 @@ class ViewerBase:
         """Recent CPU time to send a frame to all browsers [s]."""
         self._sent = (0, 0.0)
         self.frame_share = FRAME_SHARE
-        """Share of a core that drawing may take beside a program that does not wait for the clock."""
+        """Share of a core that drawing may take next to a program that does not wait for the clock."""
         self._thread = threading.Thread(target=self._follow, name="pluriverse viewer", daemon=True)
 
     def _begin(self, panel: Any, *, verbose: bool) -> None:

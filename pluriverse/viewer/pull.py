@@ -10,7 +10,7 @@ from pluriverse.render.raycast.caster import body_roots
 # Frequency of the critically damped spring with everything that is attached to the body [1/s]: quick to
 # follow the mouse, slow against any time step.
 PULL_FREQUENCY = 1.5
-# Bounds of the spring for bodies that are light beside what they are attached to. An explicit oscillator is
+# Bounds of the spring for bodies that are light compared with their neighbours. An explicit oscillator is
 # stable to 4 and 2; a hundredth and a fifth of that leave the pulled point critically damped.
 STIFFNESS_SHARE, DAMPING_SHARE = 0.04, 0.4
 # Largest velocity change of the pulled point in a step [m/s], so that it rotates little in one step.
@@ -41,14 +41,14 @@ class Pull:
         self._point = com if point is None else np.asarray(point, dtype=np.float64)
         self._arm = self._point - com
         root = body_roots(model)
-        whole = float(mass[root == root[body]].sum())
+        tree_mass = float(mass[root == root[body]].sum())
         inertia = np.linalg.eigvalsh(model.body_inertia.numpy()[body].astype(np.float64))[0]
         lightness = 1.0 / mass[body] if mass[body] > 0.0 else 0.0
         lightness += float(self._arm @ self._arm) / max(inertia, 1e-12)
-        own = 1.0 / lightness if lightness > 0.0 else whole
+        own = 1.0 / lightness if lightness > 0.0 else tree_mass
         period, rate = simulation.dt * simulation.decimation, 2.0 * np.pi * PULL_FREQUENCY
-        self._stiffness = min(whole * rate**2, STIFFNESS_SHARE * own / period**2)
-        self._damping = min(2.0 * whole * rate, DAMPING_SHARE * own / period)
+        self._stiffness = min(tree_mass * rate**2, STIFFNESS_SHARE * own / period**2)
+        self._damping = min(2.0 * tree_mass * rate, DAMPING_SHARE * own / period)
         self._force_max = SPEED_GAIN * own / period
         self.target: np.ndarray | None = None
         """Target of the pull [m]; None without one."""

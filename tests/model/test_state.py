@@ -72,7 +72,7 @@ def test_contacts_give_each_world_its_own_slots(model):
         ([1, 2], "2 capacities for 3 worlds"),
         ([1, -2, 3], "capacity of world 1 is -2"),
         (-1, "capacity of world 0 is -1"),
-        (2**31, "more than 32-bit indices reach"),
+        (2**31, "more than 32-bit indices can address"),
     ],
 )
 def test_bad_capacities_are_refused(model, capacity, message):

@@ -41,7 +41,7 @@ class VelocityTask(Task):
         push: Greatest change of the horizontal velocity of the base by which robots are pushed about every
             `push_seconds` [m/s].
         weights: Weights of terms of the reward that differ from those of the class. That of torques must suit
-            the weight of the robot: its term must be small beside that of tracking.
+            the weight of the robot: its term must be small compared with that of tracking.
 
     Raises:
         KeyError: If a robot, kind of ground or term of the reward is unknown.

@@ -38,7 +38,7 @@ class Light:
     horizon_color: wp.vec3  # display values of the background, level with the eye
     zenith_color: wp.vec3  # display values of the background above
     shadows: int  # 1 if things cast shadows
-    occlusion_reach: float  # m, how far what is near darkens; 0 for not at all
+    occlusion_distance: float  # m, how far what is near darkens; 0 for not at all
     floor_height: float  # m, of a floor of the picture's own
     has_floor: int  # 1 if there is one
     floor_color: wp.vec3  # display values of that floor, and of planes that were given no colour
@@ -196,13 +196,13 @@ def shade(
                 lit = 0.0
     share = 0.5 + 0.5 * wp.dot(normal, light.up)
     ambient = share * light.sky_color + (1.0 - share) * light.bounce_color
-    if light.occlusion_reach > 0.0:
+    if light.occlusion_distance > 0.0:
         way = around(normal, chance[2], chance[3])
         if wp.dot(way, surface.flat_normal) > 0.0:
-            near = trace_view(scene, view, camera, start, way, light.occlusion_reach, 0)
+            near = trace_view(scene, view, camera, start, way, light.occlusion_distance, 0)
             if near.hit.shape >= 0:
                 # Near surfaces darken more than distant ones.
-                open = near.hit.distance / light.occlusion_reach
+                open = near.hit.distance / light.occlusion_distance
                 ambient = ambient * (0.12 + 0.88 * open)
     result = wp.cw_mul(surface.color, lit * facing * light.sun_color + ambient)
     if lit > 0.0 and surface.specular > 0.0:

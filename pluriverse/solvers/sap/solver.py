@@ -187,8 +187,8 @@ class SolverSAP(StepStatus):
 
         Raises:
             TypeError: If `contacts` are of another type.
-            ValueError: If the coupling blocks of all worlds together exceed what 32-bit indices reach, or
-                `contacts` belong to another model.
+            ValueError: If the coupling blocks of all worlds together exceed what 32-bit indices can address,
+                or `contacts` belong to another model.
         """
         check_contacts(self.model, contacts, "SolverSAP.prepare: contacts")
         workspace = self._workspaces.get(contacts)

@@ -109,10 +109,10 @@ class Tendons:
             for name, field in _FIELDS:
                 edit = table.edit(field)
                 edit[:, first:] = values_of(rows, name, own).reshape(edit[:, first:].shape)
-            slack = (_limit_mode(rows, own) == SolrefMode.FORCE_SPACE) & (
+            unlimited = (_limit_mode(rows, own) == SolrefMode.FORCE_SPACE) & (
                 values_of(rows, "tendon_limit_ke", own) <= 0.0
             )
-            table.edit("tendon_range")[:, first:][slack] = (-FAR, FAR)
+            table.edit("tendon_range")[:, first:][unlimited] = (-FAR, FAR)
             length = values_of(rows, "tendon_springlength", own)
             given = (length >= 0.0).any(axis=-1, keepdims=True)
             edit = table.edit("tendon_lengthspring")

@@ -72,7 +72,7 @@ def end_rate(targets: Targets, dof: int) -> wp.float64:
 
 
 @functools.cache
-def _whole_joints() -> SimpleNamespace:
+def _rotating_joints() -> SimpleNamespace:
     """Return the functions of ball and free joints, whose axes are prescribed together."""
     convert, rotate = conversion_functions(wp.float64), rotation_functions(wp.float64)
     widen_vec3, widen_rotation = convert.widen_vec3, convert.widen_rotation
@@ -153,8 +153,8 @@ def _whole_joints() -> SimpleNamespace:
 @functools.cache
 def _push_kernel(real: Any) -> wp.Kernel:
     Rows = rows_struct(real)
-    whole, widen_rotation = _whole_joints(), conversion_functions(wp.float64).widen_rotation
-    ball_acceleration, free_acceleration = whole.ball_acceleration, whole.free_acceleration
+    functions, widen_rotation = _rotating_joints(), conversion_functions(wp.float64).widen_rotation
+    ball_acceleration, free_acceleration = functions.ball_acceleration, functions.free_acceleration
 
     @wp.kernel(
         enable_backward=False, module=kernel_module("pluriverse.solvers.mujoco.exchange.prescribed", real)
@@ -202,8 +202,8 @@ def _push_kernel(real: Any) -> wp.Kernel:
 
 @functools.cache
 def _pull_kernel() -> wp.Kernel:
-    whole = _whole_joints()
-    has_target, move_ball, move_free = whole.has_target, whole.move_ball, whole.move_free
+    functions = _rotating_joints()
+    has_target, move_ball, move_free = functions.has_target, functions.move_ball, functions.move_free
 
     @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.exchange.prescribed.pull")
     def pull_kinematic(

@@ -165,7 +165,7 @@ def _keep_compiled_bounds(table: FieldTable) -> None:
 
 
 def _keep_extra(group: MujocoGroup, extra: dict[str, np.ndarray], flags: ModelFlags) -> None:
-    """Store the values that engines need beside the fields of MuJoCo's model."""
+    """Store the values that engines need in addition to the fields of MuJoCo's model."""
     if "joint_rotation" in extra:
         group.joint_rotation = extra["joint_rotation"]
         group.mocap_pose = np.concatenate([extra["mocap_pos"], extra["mocap_quat"]], axis=-1)
@@ -224,7 +224,7 @@ def set_mean_inertia(group: MujocoGroup, rows: ModelRows) -> None:
 
 
 def reset_extra(group: MujocoGroup) -> None:
-    """Allocate the arrays that engines need beside the fields of a newly compiled model."""
+    """Allocate the arrays that engines need in addition to the fields of a newly compiled model."""
     model: Any = group.model
     group.mocap_pose = np.zeros((group.world_count, int(model.nmocap), 7))
     group.geom_ke, group.geom_kd = (np.zeros((group.world_count, int(model.ngeom))) for _ in range(2))

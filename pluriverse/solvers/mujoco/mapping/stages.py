@@ -166,7 +166,7 @@ WITHOUT_EFFECT = frozenset(
     ]
 )
 """Arrays of `Model` that MuJoCo does not use once a solver is made, or that engines read directly."""
-# Inputs of tendon lengths beside those of `derived`: the sites that tendons run through.
+# Inputs of tendon lengths in addition to those of `derived`: the sites that tendons run through.
 TENDON_ARRAYS = STAGES["placement"].reads | STAGES["constraints"].reads
 EXTRA_FIELDS = ("mocap_pos", "mocap_quat", "eq_active", "external_ke", "external_kd", "geom_gap")
 """Arrays that are written along with the fields: rows of `mjData` that depend on the model alone, gains for
