@@ -1,10 +1,14 @@
-"""Warnings and errors of a running simulation: what a step counted per world and could not raise."""
+"""Warnings of the package, and errors of a running simulation: what a step counted per world."""
 
 from collections.abc import Sequence
 
 
 class PluriverseWarning(UserWarning):
     """Something that a user should know about, and did not ask for."""
+
+
+class AssetWarning(UserWarning):
+    """Parts of an asset were not imported as authored."""
 
 
 class StructureEditWarning(PluriverseWarning):

@@ -130,3 +130,15 @@ def test_files_stay_readable():
         if len(path.read_text().splitlines()) > LINES_MAX
     ]
     assert long == []
+
+
+def test_what_steps_does_not_know_what_builds():
+    """A solver, and the stages that it is made of, work on a model, whoever made it."""
+    builds = ("builder", "importers", "model_builder")
+    arrows = [
+        f"{name} -> {target}"
+        for name, targets in read_graph(deferred=True, types=True).items()
+        for target in sorted(targets)
+        if name.split(".")[0] in ("dynamics", "collision", "solvers") and target.split(".")[0] in builds
+    ]
+    assert arrows == []

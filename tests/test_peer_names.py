@@ -10,8 +10,7 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.importers.errors import AssetWarning
-from pluriverse.warnings import PluriverseWarning
+from pluriverse.warnings import AssetWarning, PluriverseWarning
 
 ARM = """<mujoco model="arm"><worldbody><body name="link"><joint name="hinge" axis="0 1 0"/>
 <geom name="rod" type="capsule" fromto="0 0 0 0 0 1" size="0.05"/></body></worldbody></mujoco>"""

@@ -16,11 +16,11 @@ from pluriverse.builder.loop_coordinates import find_loop_coordinates
 from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.builder.mass_matrix_validation import check_mass_matrix
 from pluriverse.builder.mass_validation import NothingToAccelerateError, check_masses
-from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.builder.snapshot import COLUMN_NAMES, Snapshot
 from pluriverse.builder.structure import build_templates
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.builder.validation import check_articulations, check_structure, check_values
+from pluriverse.geometry.shape_bounds import compute_shape_bounds
 from pluriverse.model import Model
 from pluriverse.model.batches import make_batches
 from pluriverse.model.kinematics import eval_initial_kinematics

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.builder.shape_bounds import compute_shape_bounds
+from pluriverse.geometry.shape_bounds import compute_shape_bounds
 from pluriverse.gymapi.asset import Asset
 from pluriverse.gymapi.enums import UpAxis
 from pluriverse.gymapi.errors import GymWarning

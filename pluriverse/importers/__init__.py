@@ -4,10 +4,10 @@ from pluriverse.importers.errors import (
     AssetError,
     AssetFileError,
     AssetLimitError,
-    AssetWarning,
     UnsupportedAssetError,
 )
 from pluriverse.importers.report import ImportEntry, ImportReport, ImportSeverity, Keyframe
+from pluriverse.warnings import AssetWarning
 
 __all__ = [
     "AssetError",

@@ -1,4 +1,4 @@
-"""The errors and the warning of asset importers."""
+"""Errors of asset importers."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,3 @@ class AssetLimitError(AssetError):
 
 class UnsupportedAssetError(AssetError):
     """An asset uses a feature that is not supported, and `strict=True` asked for an error."""
-
-
-class AssetWarning(UserWarning):
-    """Parts of an asset were not imported as authored."""

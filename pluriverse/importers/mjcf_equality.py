@@ -19,9 +19,9 @@ from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mechanics import find_rigid_groups
 from pluriverse.importers.mjcf_bodies import SLIDE
 from pluriverse.importers.mjcf_source import MjcfSource
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF
 from pluriverse.types import EqType
 
 CONNECT, WELD, JOINT, TENDON = range(4)  # mujoco.mjtEq

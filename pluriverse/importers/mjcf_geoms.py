@@ -9,10 +9,10 @@ from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_appearance import MjcfAppearances, mesh_skin
 from pluriverse.importers.mjcf_source import MjcfSource, class_names, matches, read_class_parents
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.solref import gains_of_solref
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF
 from pluriverse.types import GeoType
 
 WRAP_SPHERE, WRAP_CYLINDER = 4, 5  # mujoco.mjtWrap

@@ -13,9 +13,9 @@ import numpy as np
 
 from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.mjcf_source import MjcfSource
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF, SolrefMode
-from pluriverse.importers.mujoco.registration import declare_custom_attributes
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF, SolrefMode
+from pluriverse.mujoco_attributes.registration import declare_custom_attributes
 from pluriverse.types import Entity
 
 BALL = 1  # mujoco.mjtJoint

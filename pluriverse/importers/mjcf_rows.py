@@ -11,9 +11,9 @@ import numpy as np
 
 from pluriverse.importers.description import Placement
 from pluriverse.importers.mjcf_source import MjcfSource
-from pluriverse.importers.mujoco.choices import FIXED, SPATIAL
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
+from pluriverse.mujoco_attributes.choices import FIXED, SPATIAL
 
 EQ_TENDON = 3  # mujoco.mjtEq
 WRAP_JOINT, WRAP_PULLEY, WRAP_SITE, WRAP_SPHERE, WRAP_CYLINDER = range(1, 6)  # mujoco.mjtWrap

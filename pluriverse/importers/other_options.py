@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pluriverse.geometry import MESH_HULL_VERTEX_COUNT
-from pluriverse.importers.errors import AssetWarning
 from pluriverse.importers.usd_resolvers import check_resolvers
+from pluriverse.warnings import AssetWarning
 
 _DRIVE_MODES = (
     "a drive whose gains and target velocity are all given follows both; set builder.joint_target_mode"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pluriverse.importers.errors import AssetWarning, UnsupportedAssetError
+from pluriverse.importers.errors import UnsupportedAssetError
+from pluriverse.warnings import AssetWarning
 
 
 class ImportSeverity(enum.Enum):

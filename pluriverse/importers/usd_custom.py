@@ -15,8 +15,8 @@ import numpy as np
 from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.description import Placement, RobotDescription
 from pluriverse.importers.frames import IDENTITY
-from pluriverse.importers.mujoco.choices import NAMESPACE
 from pluriverse.importers.usd_source import UsdSource
+from pluriverse.mujoco_attributes.choices import NAMESPACE
 from pluriverse.types import Entity
 
 ANY = "*"

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.description import ShapeDescription
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.solref import gains_of_solref
 from pluriverse.importers.usd_source import UsdSource, authored
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF
 
 
 class UsdMaterials:

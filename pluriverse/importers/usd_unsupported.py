@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_custom import UsdCustom
 from pluriverse.importers.usd_source import UsdSource, applied_schemas, authored
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP
 
 # Namespaces of other simulators; attributes in them that affect motion are read or reported.
 NAMESPACES = re.compile(r"(physx\w*|newton|mjc|warpSim|isaac\w*):")

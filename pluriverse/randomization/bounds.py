@@ -6,7 +6,7 @@ Writes  shape_aabb_lower, shape_aabb_upper, shape_collision_radius
 
 import warp as wp
 
-from pluriverse.builder.shape_bounds import UNBOUNDED_EXTENT
+from pluriverse.geometry.shape_bounds import UNBOUNDED_EXTENT
 from pluriverse.randomization.write import Episode, Targets, selected_environment
 from pluriverse.types import GeoType
 

@@ -160,7 +160,7 @@ AnyAsset = Annotated[
 
 def register_mujoco_attributes(builder: Any) -> None:
     """Declare the MuJoCo-specific attributes of assets in a builder."""
-    from pluriverse.importers.mujoco.registration import register_custom_attributes
+    from pluriverse.mujoco_attributes.registration import register_custom_attributes
 
     register_custom_attributes(builder)
 
@@ -224,7 +224,7 @@ def _check_kind(content: Path | str, kind: str) -> None:
 def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) -> tuple[Any, int]:
     """Add an asset, and return the importer's report and the first shape of the asset."""
     from pluriverse.importers.base_attachment import BaseAttachmentError
-    from pluriverse.importers.errors import AssetWarning
+    from pluriverse.warnings import AssetWarning
 
     builder = assembly.builder
     attachment = _attachment(assembly, asset)

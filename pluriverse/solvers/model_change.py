@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.dynamics import eval_ik
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
+from pluriverse.geometry.shape_bounds import compute_shape_bounds
 from pluriverse.model import Model
 from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.world_list import list_worlds

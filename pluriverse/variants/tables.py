@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.builder.shape_bounds import compute_shape_bounds
 from pluriverse.builder.shapes import appearance_index, mesh_index
 from pluriverse.builder.snapshot import COLUMN_NAMES
+from pluriverse.geometry.shape_bounds import compute_shape_bounds
 from pluriverse.launch import same_memory
 from pluriverse.model import Model
 from pluriverse.model.schema import ENTITY_OF_ARRAY, STRUCTURE

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pluriverse import EqType, ModelBuilder
-from pluriverse.importers.mujoco.registration import register_custom_attributes
 from pluriverse.model import poses
+from pluriverse.mujoco_attributes.registration import register_custom_attributes
 
 INERTIA = np.eye(3)
 TURN = np.array([0.0, 0.0, np.sin(0.4), np.cos(0.4)])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pluriverse import Model, ModelBuilder, Simulation
-from pluriverse.importers.mujoco.choices import TrnType
-from pluriverse.importers.mujoco.registration import register_custom_attributes
+from pluriverse.mujoco_attributes.choices import TrnType
+from pluriverse.mujoco_attributes.registration import register_custom_attributes
 from tests.builder.robots import assert_models_equal, make_arm, make_pile
 
 NO_TURN = (0.0, 0.0, 0.0, 1.0)

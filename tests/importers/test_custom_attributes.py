@@ -9,8 +9,8 @@ import warp as wp
 
 from pluriverse import Model, ModelBuilder
 from pluriverse.importers import AssetError, AssetWarning, UnsupportedAssetError
-from pluriverse.importers.mujoco.registration import register_custom_attributes
 from pluriverse.model import poses
+from pluriverse.mujoco_attributes.registration import register_custom_attributes
 
 Frequency = Model.AttributeFrequency
 Attribute = ModelBuilder.CustomAttribute

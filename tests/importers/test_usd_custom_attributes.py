@@ -7,7 +7,7 @@ import warp as wp
 
 from pluriverse import Model, ModelBuilder
 from pluriverse.importers import AssetError, AssetWarning
-from pluriverse.importers.mujoco.registration import register_custom_attributes
+from pluriverse.mujoco_attributes.registration import register_custom_attributes
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from tests.importers.usd_text import at, body, collider, joint, prim, stage

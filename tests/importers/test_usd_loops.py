@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pluriverse.importers import AssetError
-from pluriverse.importers.mujoco.registration import register_custom_attributes
 from pluriverse.model_builder import ModelBuilder
+from pluriverse.mujoco_attributes.registration import register_custom_attributes
 from pluriverse.types import EqType, JointType
 from tests.importers.usd_text import DEGREE, ROUNDING, at, body, entries, joint, load, stage
 

@@ -6,7 +6,7 @@ import warp as wp
 from scipy import stats
 
 import pluriverse as pv
-from pluriverse.builder.shape_bounds import compute_shape_bounds
+from pluriverse.geometry.shape_bounds import compute_shape_bounds
 from pluriverse.randomization import (
     Choice,
     Constant,

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from pluriverse import ModelBuilder, SolverSAP
-from pluriverse.importers.mujoco.registration import register_custom_attributes
+from pluriverse.mujoco_attributes.registration import register_custom_attributes
 from pluriverse.solvers.sap.unsupported import UnsupportedFeatureWarning
 
 ARM = """

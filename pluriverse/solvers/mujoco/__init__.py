@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pluriverse.importers.mujoco.choices import SolrefMode
+    from pluriverse.mujoco_attributes.choices import SolrefMode
     from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
     from pluriverse.solvers.mujoco.engine import EngineOptions
     from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
@@ -18,7 +18,7 @@ _MODULES = {
     "MujocoCaveatWarning": "solvers.mujoco.caveats",
     "MujocoGroup": "solvers.mujoco.mapping.group",
     "MujocoOptions": "solvers.mujoco.options",
-    "SolrefMode": "importers.mujoco.choices",
+    "SolrefMode": "mujoco_attributes.choices",
     "SolverMuJoCo": "solvers.mujoco.solver",
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import FLAGS_OFF, FLAGS_ON
+from pluriverse.mujoco_attributes.choices import FLAGS_OFF, FLAGS_ON
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 
 _NAMES: dict[str, tuple[str, ...]] = {

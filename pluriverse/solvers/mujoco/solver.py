@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import CtrlSource, CtrlType, TrnType
-from pluriverse.importers.mujoco.registration import register_custom_attributes
 from pluriverse.model import Model
 from pluriverse.model.world_selection import resolve_worlds
+from pluriverse.mujoco_attributes.choices import CtrlSource, CtrlType, TrnType
+from pluriverse.mujoco_attributes.registration import register_custom_attributes
 from pluriverse.newton_names import missing
 from pluriverse.solvers.mujoco.engine import EngineOptions
 from pluriverse.solvers.mujoco.engine_choice import make_engine

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import CtrlSource, TrnType
 from pluriverse.model import Model
 from pluriverse.model.attributes import find_attribute
+from pluriverse.mujoco_attributes.choices import CtrlSource, TrnType
 from pluriverse.types import JointTargetMode
 from pluriverse.warnings import PluriverseWarning
 

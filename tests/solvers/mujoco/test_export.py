@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pluriverse import ModelBuilder, SolverMuJoCo
-from pluriverse.importers.mujoco.choices import SolrefMode
+from pluriverse.mujoco_attributes.choices import SolrefMode
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
 from tests.solvers.mujoco.attributes.test_extensions import HAND, MECHANISMS, actuators_by_row

@@ -19,7 +19,7 @@ from pluriverse import (
     SolverMuJoCo,
     SolverSAP,
 )
-from pluriverse.importers.mujoco.choices import SolrefMode
+from pluriverse.mujoco_attributes.choices import SolrefMode
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.mapping.joints import KINEMATIC_ARMATURE

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import CtrlSource, TrnType
+from pluriverse.mujoco_attributes.choices import CtrlSource, TrnType
 from pluriverse.solvers.mujoco.attributes.namespace_rows import (
     NO_ENTRY,
     as_columns,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import NAMESPACE
+from pluriverse.mujoco_attributes.choices import NAMESPACE
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 
 NO_ENTRY = -(2**62)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF, FIXED, SolrefMode, WrapType
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF, FIXED, SolrefMode, WrapType
 from pluriverse.solvers.mujoco.attributes.namespace_rows import (
     NO_ENTRY,
     as_columns,

@@ -9,8 +9,8 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLREF
 from pluriverse.math.precision import vec3_type
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF
 from pluriverse.solvers.mujoco.mapping.solref import (
     DAMPING_BOUND,
     DEFAULT_STIFFNESS,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.structure import StructurePlan
 from pluriverse.types import EqType

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.geometry import Mesh
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP, SolrefMode
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP, SolrefMode
 from pluriverse.solvers.mujoco.attributes.pairs import paired_shapes
 from pluriverse.solvers.mujoco.attributes.tendons import wrapped_shapes
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
 from pluriverse.solvers.mujoco.attributes.actuators import driven_dofs
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan, dof_joints, public_dofs

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.mujoco.choices import NAMESPACE
-from pluriverse.importers.mujoco.registration import DEFAULTS
 from pluriverse.model import Model
 from pluriverse.model.topology import Template
+from pluriverse.mujoco_attributes.choices import NAMESPACE
+from pluriverse.mujoco_attributes.registration import DEFAULTS
 
 
 class ModelRows:

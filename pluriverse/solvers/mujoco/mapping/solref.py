@@ -20,7 +20,7 @@ unit of mass, and critical damping, b = 2 sqrt(k). So if neither is given the so
 function is `exchange.contact_mixing.mixing_functions(real).solref_of_gains`.
 """
 
-from pluriverse.importers.mujoco.choices import DEFAULT_SOLIMP
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP
 
 DEFAULT_STIFFNESS = 2500.0
 """Stiffness k of `DEFAULT_SOLREF` per unit of mass [1/s²]."""

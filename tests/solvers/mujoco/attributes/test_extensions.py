@@ -6,7 +6,7 @@ import pytest
 
 from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
 from pluriverse.importers import AssetWarning
-from pluriverse.importers.mujoco.choices import TrnType
+from pluriverse.mujoco_attributes.choices import TrnType
 from pluriverse.solvers.mujoco.caveats import MujocoCaveatWarning
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions

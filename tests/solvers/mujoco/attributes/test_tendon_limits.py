@@ -3,7 +3,7 @@
 import numpy as np
 
 from pluriverse import ModelBuilder, ModelFlags, SolverMuJoCo
-from pluriverse.importers.mujoco.choices import SolrefMode
+from pluriverse.mujoco_attributes.choices import SolrefMode
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.errors import AssetWarning
-from pluriverse.importers.mujoco.choices import TrnType, as_number
-from pluriverse.importers.mujoco.usd_prims import LIMITED, articulation_of, authored, targets_of
+from pluriverse.mujoco_attributes.choices import TrnType, as_number
+from pluriverse.mujoco_attributes.usd_prims import LIMITED, articulation_of, authored, targets_of
+from pluriverse.warnings import AssetWarning
 
 _RANGES = (
     ("ctrl", "ctrlRange", "ctrlLimited"),

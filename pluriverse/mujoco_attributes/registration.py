@@ -14,7 +14,8 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.custom_attribute import CustomAttribute, CustomFrequency
-from pluriverse.importers.mujoco.choices import (
+from pluriverse.model.attributes import AttributeAssignment
+from pluriverse.mujoco_attributes.choices import (
     DEFAULT_SOLIMP,
     DEFAULT_SOLREF,
     FLAGS_OFF,
@@ -27,9 +28,8 @@ from pluriverse.importers.mujoco.choices import (
     TrnType,
     as_number,
 )
-from pluriverse.importers.mujoco.usd_actuators import actuator_rows, is_actuator
-from pluriverse.importers.mujoco.usd_tendons import is_tendon, tendon_rows
-from pluriverse.model.attributes import AttributeAssignment
+from pluriverse.mujoco_attributes.usd_actuators import actuator_rows, is_actuator
+from pluriverse.mujoco_attributes.usd_tendons import is_tendon, tendon_rows
 from pluriverse.types import Entity
 
 VEC5 = wp.types.vector(5, wp.float32)

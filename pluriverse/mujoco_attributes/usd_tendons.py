@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.errors import AssetWarning
-from pluriverse.importers.mujoco.choices import FIXED, SPATIAL, WrapType
-from pluriverse.importers.mujoco.usd_prims import LIMITED, articulation_of, authored, targets_of
+from pluriverse.mujoco_attributes.choices import FIXED, SPATIAL, WrapType
+from pluriverse.mujoco_attributes.usd_prims import LIMITED, articulation_of, authored, targets_of
 from pluriverse.types import GeoType, ShapeFlags
+from pluriverse.warnings import AssetWarning
 
 _ROUND = (GeoType.SPHERE, GeoType.CYLINDER)
 """Shapes that a tendon can go around."""

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from pluriverse import Model, ModelBuilder
-from pluriverse.importers.mujoco.choices import FLAGS_OFF, FLAGS_ON, TrnType, as_number
-from pluriverse.importers.mujoco.registration import register_custom_attributes
+from pluriverse.mujoco_attributes.choices import FLAGS_OFF, FLAGS_ON, TrnType, as_number
+from pluriverse.mujoco_attributes.registration import register_custom_attributes
 from pluriverse.selection import ArticulationView, WorldView
 from pluriverse.solvers.mujoco.options import BATCHED, SHARED
 
