@@ -43,6 +43,8 @@ class Connection:
     """Point of the first core [m]."""
     point1: wp.vec3d
     """Point of the second core [m]."""
+    shares: wp.vec2d
+    """Where on the edges that carry it they are, from 0 at their begin to 1 at their end."""
 
 
 @wp.struct
@@ -185,6 +187,98 @@ def are_on_edges(edges: Edges, shares: wp.vec2d) -> bool:
 
 
 @wp.func
+def connect_features(
+    pair: ConvexPair,
+    hulls: HullData,
+    guess: wp.vec3d,
+    edges: Edges,
+    start0: wp.vec3d,
+    start1: wp.vec3d,
+) -> Connection:
+    """Return where features of two cores face each other, by Newton's method.
+
+    Points may lie on the lines of edges beyond their ends, see `are_on_edges`, and it is not known whether
+    others are closer.
+
+    Args:
+        pair: The shapes.
+        hulls: Convex hulls.
+        guess: Direction from the first to the second core, of any length.
+        edges: Edges of both cores, at most two.
+        start0: Point of the first core at which its edges begin, frame of that shape [m].
+        start1: Point of the second core at which its edges begin, frame of that shape [m].
+    """
+    connection = Connection()
+    back = wp.transpose(pair.rotation)
+    n = guess
+    if edges.count == 1:
+        n -= (wp.dot(n, edges.first) / wp.dot(edges.first, edges.first)) * edges.first
+    elif edges.count == 2:
+        n = wp.cross(edges.first, edges.second)
+        if wp.dot(n, guess) < wp.float64(0.0):
+            n = -n
+    n = wp.normalize(n)
+    point0, point1, w = wp.vec3d(), wp.vec3d(), wp.vec3d()
+    distance = wp.float64(0.0)
+    is_done = bool(edges.count == 2)
+    for _round in range(NEWTON_ROUND_LIMIT):
+        local = -(back * n)
+        point0 = follow_point(pair.type0, pair.size0, hulls, pair.hull0, start0, n)
+        point1 = follow_point(pair.type1, pair.size1, hulls, pair.hull1, start1, local)
+        point1 = pair.position + pair.rotation * point1
+        w = point1 - point0
+        distance = wp.dot(n, w)
+        if is_done:
+            break
+        curvature = support_curvature(pair.type0, pair.size0, n)
+        curvature += pair.rotation * support_curvature(pair.type1, pair.size1, local) * back
+        off = w - distance * n
+        turn = wp.vec3d()
+        if edges.count == 1:
+            across = wp.normalize(wp.cross(n, edges.first))
+            stiffness = wp.dot(across, curvature * across) + distance
+            if not stiffness > wp.float64(0.0):
+                return connection  # an edge inside the other shape, which separates nothing
+            turn = (wp.dot(off, across) / stiffness) * across
+        else:
+            # Along the normal there is nothing to turn; any stiffness there makes the matrix regular.
+            curvature += wp.trace(curvature) * wp.outer(n, n)
+            for axis in range(3):
+                curvature[axis, axis] = curvature[axis, axis] + distance
+            turn = wp.inverse(curvature) * off
+        squared = wp.dot(turn, turn)
+        if not squared < TURN_LIMIT:
+            return connection
+        n = wp.normalize(n + turn)
+        is_done = squared < TURN_END
+    connection.is_found = is_done
+    connection.normal = n
+    connection.distance = distance
+    connection.point0 = point0
+    connection.point1 = point1
+    connection.shares = find_shares(edges, distance * n - w)
+    return connection
+
+
+@wp.func
+def move_along_edges(connection: Connection, edges: Edges) -> Connection:
+    """Return a connection with its points where they face each other, and not where their edges begin."""
+    if edges.count >= 1:
+        step = connection.shares[0] * edges.first
+        if edges.owner0 == 0:
+            connection.point0 -= step
+        else:
+            connection.point1 += step
+    if edges.count == 2:
+        step = connection.shares[1] * edges.second
+        if edges.owner1 == 0:
+            connection.point0 -= step
+        else:
+            connection.point1 += step
+    return connection
+
+
+@wp.func
 def refine_connection(
     pair: ConvexPair,
     hulls: HullData,
@@ -216,68 +310,10 @@ def refine_connection(
     edges = find_edges(pair, a, b, count)
     if edges.count > 2:
         return connection
-    back = wp.transpose(pair.rotation)
-    start0 = a[0]
-    start1 = back * (b[0] - pair.position)
-    n = guess
-    if edges.count == 1:
-        n -= (wp.dot(n, edges.first) / wp.dot(edges.first, edges.first)) * edges.first
-    elif edges.count == 2:
-        n = wp.cross(edges.first, edges.second)
-        if wp.dot(n, guess) < wp.float64(0.0):
-            n = -n
-    n = wp.normalize(n)
-    point0, point1, w = wp.vec3d(), wp.vec3d(), wp.vec3d()
-    distance = wp.float64(0.0)
-    is_done = bool(edges.count == 2)
-    for _round in range(NEWTON_ROUND_LIMIT):
-        local = -(back * n)
-        point0 = follow_point(pair.type0, pair.size0, hulls, pair.hull0, start0, n)
-        point1 = follow_point(pair.type1, pair.size1, hulls, pair.hull1, start1, local)
-        point1 = pair.position + pair.rotation * point1
-        w = point1 - point0
-        distance = wp.dot(n, w)
-        if (distance < wp.float64(0.0)) != is_overlap:
-            return connection  # the guess was too far off
-        if is_done:
-            break
-        curvature = support_curvature(pair.type0, pair.size0, n)
-        curvature += pair.rotation * support_curvature(pair.type1, pair.size1, local) * back
-        off = w - distance * n
-        turn = wp.vec3d()
-        if edges.count == 1:
-            across = wp.normalize(wp.cross(n, edges.first))
-            stiffness = wp.dot(across, curvature * across) + distance
-            if not stiffness > wp.float64(0.0):
-                return connection  # an edge inside the other shape, which separates nothing
-            turn = (wp.dot(off, across) / stiffness) * across
-        else:
-            for axis in range(3):
-                curvature[axis, axis] = curvature[axis, axis] + distance
-            turn = wp.inverse(curvature) * off
-        squared = wp.dot(turn, turn)
-        if not squared < TURN_LIMIT:
-            return connection
-        n = wp.normalize(n + turn)
-        is_done = squared < TURN_END
-    shares = find_shares(edges, distance * n - w)
-    if not are_on_edges(edges, shares):
-        return connection
-    connection.is_found = is_done
-    connection.normal = n
-    connection.distance = distance
-    connection.point0 = point0
-    connection.point1 = point1
-    if edges.count >= 1:
-        step = shares[0] * edges.first
-        if edges.owner0 == 0:
-            connection.point0 -= step
-        else:
-            connection.point1 += step
-    if edges.count == 2:
-        step = shares[1] * edges.second
-        if edges.owner1 == 0:
-            connection.point0 -= step
-        else:
-            connection.point1 += step
-    return connection
+    start1 = wp.transpose(pair.rotation) * (b[0] - pair.position)
+    connection = connect_features(pair, hulls, guess, edges, a[0], start1)
+    if (connection.distance < wp.float64(0.0)) != is_overlap:
+        connection.is_found = False  # the guess was too far off
+    if connection.is_found:
+        connection.is_found = are_on_edges(edges, connection.shares)
+    return move_along_edges(connection, edges)

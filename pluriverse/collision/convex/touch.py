@@ -1,15 +1,17 @@
 """Closest points of two convex shapes, or the minimum translation if they overlap, in double precision.
 
 Most shapes that touch do so on a face of a box or the end of a cylinder. That is looked at first
-(`find_face_touch`): the point of the other shape that is farthest down there decides, in closed form. All
-else is left to the search for the shortest connection (`gjk`) and the minimum translation (`epa`).
+(`find_face_touch`): the point of the other shape that is farthest down there decides, in closed form. Of
+curved shapes the features that face each other are guessed (`facing`). All else is left to the search for
+the shortest connection (`gjk`) and the minimum translation (`epa`).
 """
 
 import warp as wp
 
 from pluriverse.collision.components import to_double, to_single
 from pluriverse.collision.convex.curved import refine_connection
-from pluriverse.collision.convex.shortest_way import make_shortest_way
+from pluriverse.collision.convex.facing import find_facing_points
+from pluriverse.collision.convex.shortest_way import ShortestWay, make_shortest_way
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.hull import HullData
 from pluriverse.types import GeoType
@@ -50,7 +52,15 @@ def find_touch(pair: ConvexPair, hulls: HullData, size: float, max_distance: flo
     radius0 = wp.float64(core_radius(pair.type0, pair.size0))
     radius1 = wp.float64(core_radius(pair.type1, pair.size1))
     core_distance = wp.float64(max_distance) + radius0 + radius1
-    way = find_shortest_way(pair, hulls, pair.position, core_distance, wp.float64(size))
+    way = ShortestWay()
+    facing = find_facing_points(pair, hulls, wp.float64(size))
+    if facing.is_found:
+        way.is_near = facing.distance <= core_distance
+        way.normal = facing.normal
+        way.point0 = facing.point0
+        way.point1 = facing.point1
+    else:
+        way = find_shortest_way(pair, hulls, pair.position, core_distance, wp.float64(size))
     touch.is_near = way.is_near
     if not way.is_near:
         return touch
