@@ -76,3 +76,19 @@ def test_an_independent_solver_finds_the_same_velocities(batch):
         expected = solve_coulomb(batch.problem(world, "standard"))[public]
         found = solver.workspace.velocity.numpy()[dofs]
         assert np.linalg.norm(found - expected) <= AGREEMENT * np.linalg.norm(expected)
+
+
+def test_a_tolerance_below_rounding_keeps_to_coulombs_law(batch):
+    """It gave convex friction instead, or no convergence, once rounding let no further step be found."""
+    tight = {"optimality_rel_tol": 1e-14, "cost_rel_tol": 0.0, "cost_abs_tol": 0.0}
+    solver = batch.solve("standard", friction_law="coulomb", contact_linear_solve_precision="fp64", **tight)
+    assert solver.unconverged_step_count.numpy().sum() == 0
+    errors = []
+    for world in range(batch.model.world_count):
+        dofs, public = batch.internal(world)
+        velocity = np.zeros(len(public))
+        velocity[public] = solver.workspace.velocity.numpy()[dofs]
+        errors.append(with_bounds(batch.problem(world, "standard"), None).optimality(velocity))
+    # One world leaves contact space.
+    # Rounding, 1e-16, times 1e3 for near-rigid contacts and the condition of A.
+    assert sorted(errors)[-2] <= 1e-9

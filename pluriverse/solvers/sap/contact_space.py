@@ -274,6 +274,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         work_size: int,
         count: int,
         known: int,
+        optimality: real,
         friction_follows: int,
     ) -> int:
         """Find the impulses of the `count` listed contacts and add what they do to `direction`, L^-T g.
@@ -340,7 +341,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                     if round == 1:
                         relaxation = real(0.0)
                 is_start = int(round == 0 and known == 0)
-                searching = 1 - find_coulomb_impulses(sap, contact0, count, mobility0, work, is_start)
+                searching = 1 - find_coulomb_impulses(
+                    sap, contact0, count, mobility0, work, optimality, is_start
+                )
                 round += 1
                 for c in range(contact0, contact0 + count):
                     slot = sap.space_slot[c]
@@ -376,6 +379,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         contact_capacity: int,
         work_size: int,
         diag_shift: real,
+        optimality: real,  # tolerance of the gradient [relative]
         friction_follows: int,  # 1: Coulomb's law, 0: convex friction
     ) -> int:
         """Write the direction and its contact velocities; return 1 if that succeeded.
@@ -437,6 +441,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                     work_size,
                     count,
                     wp.max(listed, 0),
+                    optimality,
                     friction_follows,
                 )
             if solved == 0:

@@ -27,12 +27,15 @@ import warp as wp
 
 from pluriverse.math.contact_mobility import contact_mobility_functions
 from pluriverse.math.precision import mat33_type, vec3_type
+from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
 from pluriverse.solvers.sap.workspace import sap_struct
 
 # Iterations; where states recur, more do not help.
 ITERATIONS_MAX = wp.constant(20)
 # How far impulses may be from what their states say [relative].
 TOLERANCE_DOUBLE, TOLERANCE_SINGLE = 1e-9, 1e-5
+# Factor by which the square of a small error has to fall to be worth a further iteration.
+PROGRESS = wp.constant(0.1)
 # A contact begins as one that slides where its speed is this many times that at which it creeps.
 SLIDING_CREEPS = wp.constant(100.0)
 # Share of a turning contact below which its friction is a force of a given direction.
@@ -115,12 +118,18 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
         return error
 
     @wp.func(inline=True)
-    def find_coulomb_impulses(sap: SapData, region: int, count: int, w: int, work: int, is_start: int) -> int:
+    def find_coulomb_impulses(
+        sap: SapData, region: int, count: int, w: int, work: int, optimality: real, is_start: int
+    ) -> int:
         """Find impulses that obey Coulomb's law, from those that there are; return 1 if that succeeded.
 
+        Where `optimality`, the relative tolerance of the gradient, is tighter than the default, so is that of
+        the impulses, if rounding permits: velocities ask for impulses that are off by (W + R) / R of it.
         With `is_start` there are none, and contacts begin as before the step.
         """
         m = 3 * count
+        wanted = tolerance * wp.min(optimality / real(OPTIMALITY_DEFAULT), real(1.0))
+        least = real(wp.inf)
         found = int(0)
         iteration = int(0)
         searching = int(1)
@@ -132,12 +141,12 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
                 wn = sap.space_mobility[entry + 2 * (m + 1)]
                 error += set_law(sap, region + c, wn, wt, is_start * int(iteration == 0))
                 norm += wp.dot(sap.space_impulse[region + c], sap.space_impulse[region + c])
-            if error <= tolerance * tolerance * norm:
-                found = 1
-                searching = 0
-            elif iteration >= ITERATIONS_MAX or not error < real(wp.inf):
+            found = int(error <= tolerance * tolerance * norm)
+            is_best = found != 0 and (error <= wanted * wanted * norm or error >= real(PROGRESS) * least)
+            if is_best or iteration >= ITERATIONS_MAX or not error < real(wp.inf):
                 searching = 0
             else:
+                least = wp.min(error, least)
                 iteration += 1
                 searching = balance_contacts(
                     sap.space_mobility,

@@ -28,7 +28,12 @@ from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
 from pluriverse.solvers.sap.objective import objective_functions
-from pluriverse.solvers.sap.options import SapOptions, newton_options, newton_options_struct
+from pluriverse.solvers.sap.options import (
+    OPTIMALITY_DEFAULT,
+    SapOptions,
+    newton_options,
+    newton_options_struct,
+)
 from pluriverse.solvers.sap.recovery import recovery_functions
 from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
@@ -162,6 +167,7 @@ def _kernels(
         coulomb = int(options.friction_follows)  # 1: Coulomb's law in the space of contacts, else convex
         dilation_round = int(DILATION_ROUNDS_MAX)  # none
         by_optimality, by_cost = int(0), int(0)
+        stagnates = int(0)
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
         if wp.static(equality):
@@ -213,6 +219,14 @@ def _kernels(
                 if wp.abs(cost - cost_previous) < slack:
                     by_cost = 1
                     running = 0
+            if coulomb != 0 and (stagnates != 0 or iteration >= COULOMB_ITERATIONS_MAX):
+                # Solved up to rounding, for a tolerance below the default.
+                # Convex friction would be further off.
+                if norms[0] <= real(OPTIMALITY_DEFAULT) * wp.max(norms[1], norms[2]):
+                    by_cost = 1
+                    few_contacts = 1
+                    running = 0
+            stagnates = 0
             if running == 0 and limit_recovery(sap, world, round) != 0:
                 # Solved, but some contact does more work than it may, so the problem is another one now. The
                 # two costs are not to be compared: as after a step of no length.
@@ -246,6 +260,7 @@ def _kernels(
                             space_contact_count,
                             space_work_count,
                             options.diag_shift,
+                            options.optimality_rel_tol,
                             coulomb,
                         )
                         few_contacts = is_exact
@@ -302,6 +317,7 @@ def _kernels(
                 trials += int(found[1])
                 if found[2] != real(0.0) and is_exact != 0:
                     few_contacts = 0  # rounding, which another direction may not have
+                    stagnates = 1
                 elif found[2] != real(0.0):
                     # No step was found, and the next iteration would fail in the same way.
                     failure = int(found[2])

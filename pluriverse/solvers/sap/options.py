@@ -10,6 +10,8 @@ from typing import Any
 
 import warp as wp
 
+# Relative tolerance of the gradient: velocities to single precision.
+OPTIMALITY_DEFAULT = wp.constant(1e-6)
 PRESETS: dict[str, dict[str, Any]] = {
     "standard": {
         "use_f64_boundary_pose": True,
@@ -153,7 +155,7 @@ class SapOptions:
     diag_shift: float = 0.0
     max_iterations: int = 100
     optimality_abs_tol: float = 1e-14
-    optimality_rel_tol: float = 1e-6
+    optimality_rel_tol: float = OPTIMALITY_DEFAULT
     cost_abs_tol: float | None = None
     cost_rel_tol: float | None = None
     line_search_max_iterations: int = 40
