@@ -19,10 +19,13 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def with_options(options: type, *, tolerated: Collection[str] = ()) -> Callable[[Method], Method]:
+def with_options(
+    options: type, *, tolerated: Collection[str] = (), sections: str = ""
+) -> Callable[[Method], Method]:
     """Return a decorator that gives a method with `**options` the signature and documentation of them all.
 
     The method refuses other names (`TypeError`), but for those that are `tolerated`: it sees to them itself.
+    `sections` (`Returns:`, `Raises:`) end its documentation, for methods that share them.
     """
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
@@ -47,7 +50,9 @@ def with_options(options: type, *, tolerated: Collection[str] = ()) -> Callable[
             return method(*arguments, **keywords)
 
         checked.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-        checked.__doc__ = _with_arguments(inspect.getdoc(method) or "", meanings)
+        checked.__doc__ = _with_arguments(
+            "\n\n".join(filter(None, (inspect.getdoc(method), sections))), meanings
+        )
         return checked  # type: ignore[return-value]
 
     return decorate

@@ -6,13 +6,13 @@ from typing import Any, Unpack, cast
 from pluriverse.builder.inputs import AxisLike
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.joint_entries import add_joint_entry, dof_config
-from pluriverse.builder.options import AxisJointOptions, AxisOptions, JointOptions
+from pluriverse.builder.options import JOINT_SECTIONS, AxisJointOptions, AxisOptions, JointOptions
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.options import with_options
 from pluriverse.types import JointType
 
 
-@with_options(AxisJointOptions)
+@with_options(AxisJointOptions, sections=JOINT_SECTIONS)
 def add_joint_revolute(
     builder: BuilderTables, parent: int, child: int, **options: Unpack[AxisJointOptions]
 ) -> int:
@@ -21,18 +21,11 @@ def add_joint_revolute(
     Args:
         parent: Parent body, -1 for the world.
         child: Child body.
-
-    Returns:
-        Index of the joint.
-
-    Raises:
-        ValueError: If a value is out of range.
-        IndexError: If there is no such body.
     """
     return _add_axis_joint(builder, JointType.REVOLUTE, parent, child, options)
 
 
-@with_options(AxisJointOptions)
+@with_options(AxisJointOptions, sections=JOINT_SECTIONS)
 def add_joint_prismatic(
     builder: BuilderTables, parent: int, child: int, **options: Unpack[AxisJointOptions]
 ) -> int:
@@ -41,13 +34,6 @@ def add_joint_prismatic(
     Args:
         parent: Parent body, -1 for the world.
         child: Child body.
-
-    Returns:
-        Index of the joint.
-
-    Raises:
-        ValueError: If a value is out of range.
-        IndexError: If there is no such body.
     """
     return _add_axis_joint(builder, JointType.PRISMATIC, parent, child, options)
 

@@ -157,9 +157,9 @@ def _put_sparse(column: CustomColumn, source: CustomColumn, row_ranges: np.ndarr
             column.put(int(rows[0]), np.repeat(source.rows[:1], len(rows), axis=0))
 
 
-def _ranges(places: np.ndarray) -> list[np.ndarray]:
+def _ranges(indices: np.ndarray) -> list[np.ndarray]:
     """Return runs of consecutive numbers."""
-    return np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if len(places) else []
+    return np.split(indices, np.flatnonzero(np.diff(indices) != 1) + 1) if len(indices) else []
 
 
 def kinds_of_rows(source: BuilderTables, attribute: CustomAttribute, size: int) -> list[str | None]:
@@ -184,18 +184,18 @@ def _move_references(
     """Move the indices of each copy, shape [copy, row, component], in place."""
     of_row = np.array([kind or "" for kind in kinds])
     for kind in {kind for kind in kinds if kind is not None}:
-        places = np.flatnonzero(of_row == kind)
-        part = rows[:, places]
+        indices = np.flatnonzero(of_row == kind)
+        part = rows[:, indices]
         extra = (slice(None), None, *([None] * (rows.ndim - 2)))
         if kind == _WORLD:
-            rows[:, places] = worlds[extra]
+            rows[:, indices] = worlds[extra]
         elif kind not in first:
             raise ValueError(
                 f"{attribute.label}: its values refer to '{kind}', which is neither a kind of entity nor a "
                 "declared custom frequency."
             )
         else:
-            rows[:, places] = np.where(part >= 0, part + first[kind][extra], part)
+            rows[:, indices] = np.where(part >= 0, part + first[kind][extra], part)
 
 
 def _transform(

@@ -227,12 +227,12 @@ def _moved_attribute(
     if kinds is None or len(rows) == 0:
         return result
     for kind in set(kinds.tolist()):
-        places = np.flatnonzero(kinds[: len(rows)] == kind)
-        seen_from = world[places][(slice(None), *([None] * (rows.ndim - 1)))]
+        indices = np.flatnonzero(kinds[: len(rows)] == kind)
+        seen_from = world[indices][(slice(None), *([None] * (rows.ndim - 1)))]
         if kind == _WORLD:
-            rows[places] = np.where(rows[places] < 0, seen_from, rows[places])
+            rows[indices] = np.where(rows[indices] < 0, seen_from, rows[indices])
         elif kind in orders:
-            rows[places] = orders[kind].moved(rows[places], seen_from)
+            rows[indices] = orders[kind].moved(rows[indices], seen_from)
     return result
 
 

@@ -9,7 +9,7 @@ from pluriverse.builder.axis_joints import add_joint_d6, add_joint_prismatic, ad
 from pluriverse.builder.inputs import AxisLike, as_axis
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.joint_entries import add_joint_entry
-from pluriverse.builder.options import JointOptions
+from pluriverse.builder.options import JOINT_SECTIONS, JointOptions
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.options import with_options
 from pluriverse.types import Axis, JointTargetMode, JointType
@@ -17,7 +17,7 @@ from pluriverse.types import Axis, JointTargetMode, JointType
 _LINEAR = (Axis.X, Axis.Y, Axis.Z)
 
 
-@with_options(JointOptions)
+@with_options(JointOptions, sections=JOINT_SECTIONS)
 def add_joint_ball(
     builder: BuilderTables,
     parent: int,
@@ -35,13 +35,6 @@ def add_joint_ball(
 
     The arguments are those of `add_joint_revolute`; they apply to each of the three axes of the joint frame.
     A ball joint has no position drive.
-
-    Returns:
-        Index of the joint.
-
-    Raises:
-        ValueError: If a value is out of range.
-        IndexError: If there is no such body.
     """
     default = builder.default_joint_cfg
     configs = [
@@ -66,7 +59,7 @@ def add_joint_ball(
     )
 
 
-@with_options(JointOptions)
+@with_options(JointOptions, sections=JOINT_SECTIONS)
 def add_joint_fixed(
     builder: BuilderTables,
     parent: int,
@@ -76,13 +69,6 @@ def add_joint_fixed(
     """Fix the child to the parent. The arguments are those of `add_joint_revolute`.
 
     Shapes of bodies fixed together never collide with each other.
-
-    Returns:
-        Index of the joint.
-
-    Raises:
-        ValueError: If a value is out of range.
-        IndexError: If there is no such body.
     """
     return add_joint_entry(
         builder,
@@ -94,7 +80,7 @@ def add_joint_fixed(
     )
 
 
-@with_options(JointOptions)
+@with_options(JointOptions, sections=JOINT_SECTIONS)
 def add_joint_free(
     builder: BuilderTables,
     child: int,
@@ -108,13 +94,6 @@ def add_joint_free(
     without frames and parent, the pose of the body in the world. Its velocity is that of the centre of mass
     and the angular velocity, in world axes. Below a parent body, which exerts no force on the child, the
     velocity is relative to the parent and in the axes of its joint frame.
-
-    Returns:
-        Index of the joint.
-
-    Raises:
-        ValueError: If a value is out of range.
-        IndexError: If there is no such body.
     """
     return add_joint_entry(
         builder,

@@ -219,8 +219,8 @@ def _find_joint_inertias(
         linear_count, angular_count = source.joint_dof_dim[group[0]]
         if angular_count:
             axis = world_axes(source, joints[rows], anchor[rows])[:, linear_count:]
-            places = dof[rows][:, None] + np.arange(linear_count, linear_count + angular_count)
-            about = np.einsum("nki,nij,nkj->nk", axis, total[rows], axis) + source.joint_armature[places]
+            dofs = dof[rows][:, None] + np.arange(linear_count, linear_count + angular_count)
+            about = np.einsum("nki,nij,nkj->nk", axis, total[rows], axis) + source.joint_armature[dofs]
             least[rows] = about.min(axis=1)
     least[source.joint_dof_dim[joints, 1] == 0] = np.inf
     return least, principal

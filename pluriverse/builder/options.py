@@ -8,6 +8,21 @@ from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.types import JointTargetMode
 
+JOINT_SECTIONS = """Returns:
+    Index of the joint.
+
+Raises:
+    ValueError: If a value is out of range.
+    IndexError: If there is no such body."""
+"""What the documentation of functions that add joints ends with."""
+SHAPE_SECTIONS = """Returns:
+    Index of the shape.
+
+Raises:
+    IndexError: If there is no such body.
+    ValueError: If a size or another value is out of range."""
+"""What the documentation of functions that add shapes ends with."""
+
 
 class LinkOptions(TypedDict, total=False):
     """Options of `add_link` and `add_body`."""

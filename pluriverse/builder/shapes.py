@@ -8,7 +8,7 @@ import numpy as np
 from pluriverse.builder.bodies import add_body_mass
 from pluriverse.builder.custom_attributes import check_custom_values, put_custom_values
 from pluriverse.builder.inputs import Transform, Vector, as_transform, as_vector, upright_rotation
-from pluriverse.builder.options import PrimitiveOptions, ShapeOptions
+from pluriverse.builder.options import SHAPE_SECTIONS, PrimitiveOptions, ShapeOptions
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.shape_geometry import check_size, flags_of, plane_pose, shape_mass
 from pluriverse.builder.tables import BuilderTables
@@ -214,7 +214,7 @@ def add_ground_plane(
     )
 
 
-@with_options(PrimitiveOptions)
+@with_options(PrimitiveOptions, sections=SHAPE_SECTIONS)
 def add_shape_sphere(
     builder: BuilderTables,
     body: int,
@@ -227,18 +227,11 @@ def add_shape_sphere(
     Args:
         body: Body that carries it, -1 for the world.
         radius: Radius [m].
-
-    Returns:
-        Index of the shape.
-
-    Raises:
-        IndexError: If there is no such body.
-        ValueError: If a size or another value is out of range.
     """
     return _add_primitive(builder, GeoType.SPHERE, (radius, 0.0, 0.0), body, options)
 
 
-@with_options(PrimitiveOptions)
+@with_options(PrimitiveOptions, sections=SHAPE_SECTIONS)
 def add_shape_box(
     builder: BuilderTables,
     body: int,
@@ -255,18 +248,11 @@ def add_shape_box(
         hx: Half extent along local x [m].
         hy: Half extent along local y [m].
         hz: Half extent along local z [m].
-
-    Returns:
-        Index of the shape.
-
-    Raises:
-        IndexError: If there is no such body.
-        ValueError: If a size or another value is out of range.
     """
     return _add_primitive(builder, GeoType.BOX, (hx, hy, hz), body, options)
 
 
-@with_options(PrimitiveOptions)
+@with_options(PrimitiveOptions, sections=SHAPE_SECTIONS)
 def add_shape_capsule(
     builder: BuilderTables,
     body: int,
@@ -281,18 +267,11 @@ def add_shape_capsule(
         body: Body that carries it, -1 for the world.
         radius: Radius of cylinder and caps [m].
         half_height: Half the length without the caps [m].
-
-    Returns:
-        Index of the shape.
-
-    Raises:
-        IndexError: If there is no such body.
-        ValueError: If a size or another value is out of range.
     """
     return _add_primitive(builder, GeoType.CAPSULE, (radius, half_height, 0.0), body, options)
 
 
-@with_options(PrimitiveOptions)
+@with_options(PrimitiveOptions, sections=SHAPE_SECTIONS)
 def add_shape_cylinder(
     builder: BuilderTables,
     body: int,
@@ -307,18 +286,11 @@ def add_shape_cylinder(
         body: Body that carries it, -1 for the world.
         radius: Radius [m].
         half_height: Half the length [m].
-
-    Returns:
-        Index of the shape.
-
-    Raises:
-        IndexError: If there is no such body.
-        ValueError: If a size or another value is out of range.
     """
     return _add_primitive(builder, GeoType.CYLINDER, (radius, half_height, 0.0), body, options)
 
 
-@with_options(PrimitiveOptions)
+@with_options(PrimitiveOptions, sections=SHAPE_SECTIONS)
 def add_shape_cone(
     builder: BuilderTables,
     body: int,
@@ -333,18 +305,11 @@ def add_shape_cone(
         body: Body that carries it, -1 for the world.
         radius: Radius of the base [m].
         half_height: Half the height [m].
-
-    Returns:
-        Index of the shape.
-
-    Raises:
-        IndexError: If there is no such body.
-        ValueError: If a size or another value is out of range.
     """
     return _add_primitive(builder, GeoType.CONE, (radius, half_height, 0.0), body, options)
 
 
-@with_options(PrimitiveOptions)
+@with_options(PrimitiveOptions, sections=SHAPE_SECTIONS)
 def add_shape_ellipsoid(
     builder: BuilderTables,
     body: int,
@@ -361,18 +326,11 @@ def add_shape_ellipsoid(
         rx: Semi-axis along local x [m].
         ry: Semi-axis along local y [m].
         rz: Semi-axis along local z [m].
-
-    Returns:
-        Index of the shape.
-
-    Raises:
-        IndexError: If there is no such body.
-        ValueError: If a size or another value is out of range.
     """
     return _add_primitive(builder, GeoType.ELLIPSOID, (rx, ry, rz), body, options)
 
 
-@with_options(ShapeOptions)
+@with_options(ShapeOptions, sections=SHAPE_SECTIONS)
 def add_shape_mesh(
     builder: BuilderTables,
     body: int,
@@ -390,13 +348,6 @@ def add_shape_mesh(
         body: Body that carries it, -1 for the world.
         mesh: The mesh.
         scale: One factor per axis; 1 if None.
-
-    Returns:
-        Index of the shape.
-
-    Raises:
-        IndexError: If there is no such body.
-        ValueError: If a size or another value is out of range.
     """
     return add_shape(
         builder,
@@ -408,7 +359,7 @@ def add_shape_mesh(
     )
 
 
-@with_options(ShapeOptions)
+@with_options(ShapeOptions, sections=SHAPE_SECTIONS)
 def add_shape_convex_hull(
     builder: BuilderTables,
     body: int,
@@ -423,13 +374,6 @@ def add_shape_convex_hull(
         body: Body that carries it, -1 for the world.
         mesh: The mesh.
         scale: One factor per axis; 1 if None.
-
-    Returns:
-        Index of the shape.
-
-    Raises:
-        IndexError: If there is no such body.
-        ValueError: If a size or another value is out of range.
     """
     return add_shape(
         builder,

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.articulation_query import check_mask, output_array, place_state
+from pluriverse.dynamics.articulation_query import check_mask, eval_query, output_array
 from pluriverse.dynamics.public_motion import public_motion_functions
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.launch import launch_kernel
@@ -111,7 +111,7 @@ def eval_jacobian(
         ValueError: If an array has the wrong shape, type or device.
     """
     selected = check_mask(model, mask, "eval_jacobian")
-    query, worlds = place_state(model, state, worlds)
+    query, worlds = eval_query(model, state, worlds)
     shape = (model.articulation_count, 6 * query.link_count_max, query.dof_count_max)
     J = output_array(J, shape, model, "eval_jacobian", types=(wp.float32, wp.float64))
     J.zero_()

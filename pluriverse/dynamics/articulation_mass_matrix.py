@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.articulation_query import check_mask, output_array, place_state
+from pluriverse.dynamics.articulation_query import check_mask, eval_query, output_array
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.public_motion import public_motion_functions
 from pluriverse.dynamics.workspace import workspace_struct
@@ -124,7 +124,7 @@ def eval_mass_matrix(
         ValueError: If an array has the wrong shape, type or device.
     """
     selected = check_mask(model, mask, "eval_mass_matrix")
-    query, worlds = place_state(model, state, worlds)
+    query, worlds = eval_query(model, state, worlds)
     assemble_mass_matrix(model, worlds, query.workspace, 0.0)
     shape = (model.articulation_count, query.dof_count_max, query.dof_count_max)
     H = output_array(H, shape, model, "eval_mass_matrix", types=(wp.float32, wp.float64))

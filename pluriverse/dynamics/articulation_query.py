@@ -44,9 +44,9 @@ class ArticulationQuery:
     def __init__(self, model: Model) -> None:
         self.workspace = Workspace(model, wp.float64)
         articulation = model.joint_articulation.numpy()
-        joint_index = _places(articulation)
+        joint_index = _rank_in_group(articulation)
         dof_counts = np.diff(model.joint_qd_start.numpy())
-        dof_index = _places(np.repeat(articulation, dof_counts))
+        dof_index = _rank_in_group(np.repeat(articulation, dof_counts))
         self.joint_index = wp.array(joint_index, dtype=wp.int32, device=model.device)
         self.dof_index = wp.array(dof_index, dtype=wp.int32, device=model.device)
         self.link_count_max = int(joint_index.max(initial=-1)) + 1
@@ -70,7 +70,7 @@ def articulation_query(model: Model) -> ArticulationQuery:
     return query
 
 
-def place_state(model: Model, state: State, worlds: wp.array | None) -> tuple[ArticulationQuery, wp.array]:
+def eval_query(model: Model, state: State, worlds: wp.array | None) -> tuple[ArticulationQuery, wp.array]:
     """Compute the kinematics of a state in the query's workspace; return the query and the worlds."""
     check_state(model, state, "state")
     selected = check_worlds(model, worlds, what="worlds")
@@ -121,11 +121,11 @@ def output_array(
     return out
 
 
-def _places(group: np.ndarray) -> np.ndarray:
+def _rank_in_group(group: np.ndarray) -> np.ndarray:
     """Return how many earlier entries are in the group of each entry."""
     order = np.argsort(group, kind="stable")
     ordered = group[order]
     first = np.searchsorted(ordered, ordered, side="left")
-    places = np.empty(len(group), dtype=np.int32)
-    places[order] = np.arange(len(group)) - first
-    return places
+    ranks = np.empty(len(group), dtype=np.int32)
+    ranks[order] = np.arange(len(group)) - first
+    return ranks

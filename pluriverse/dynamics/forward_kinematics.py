@@ -62,14 +62,14 @@ def _kernels(real: Any) -> SimpleNamespace:
     def follows_carrier(
         topology: Topology, selected: wp.array[int], first_node: int, node_base: int, local_node: int
     ) -> bool:
-        """Return whether a body has its place on the carrier of its group, and all between them, too."""
-        place = int(local_node)
+        """Return whether a body has its ancestor on the carrier of its group, and all between them, too."""
+        ancestor = int(local_node)
         result = bool(True)
-        while is_welded(topology, first_node + place):
-            if selected[node_base + topology.node_joint[first_node + place]] == 0:
+        while is_welded(topology, first_node + ancestor):
+            if selected[node_base + topology.node_joint[first_node + ancestor]] == 0:
                 result = False
                 break
-            place = topology.node_parent[first_node + place]
+            ancestor = topology.node_parent[first_node + ancestor]
         return result
 
     @wp.func
@@ -412,7 +412,7 @@ def eval_fk_of_articulations(model: Model, worlds: wp.array, state: State, mask:
         model: Model that the state belongs to.
         worlds: Worlds to look at; entries of -1 name none.
         state: State whose `body_q` and `body_qd` are written.
-        mask: Articulations to place, truth values of shape [articulation].
+        mask: Articulations to update, truth values of shape [articulation].
     """
     scratch = _scratch_of(model)
     nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)

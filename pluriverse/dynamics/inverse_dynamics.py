@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.articulation_query import output_array, place_state
+from pluriverse.dynamics.articulation_query import eval_query, output_array
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.workspace import workspace_struct
@@ -140,7 +140,7 @@ def eval_inverse_dynamics(
     shape, what = (model.joint_dof_count,), "eval_inverse_dynamics"
     output_array(joint_qdd, shape, model, f"{what}: joint_qdd", types=(wp.float32, wp.float64))
     joint_f = output_array(joint_f, shape, model, what, types=(joint_qdd.dtype,))
-    query, worlds = place_state(model, state, worlds)
+    query, worlds = eval_query(model, state, worlds)
     eval_bias(model, worlds, state, query.no_control, query.workspace)
     assemble_mass_matrix(model, worlds, query.workspace, 0.0)
     launch_kernel(

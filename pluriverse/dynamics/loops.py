@@ -56,7 +56,7 @@ _tables: weakref.WeakKeyDictionary[Model, LoopTable] = weakref.WeakKeyDictionary
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.dynamics.loops")
-def place_part(
+def copy_part_state(
     worlds: wp.array[int],  # [slot]
     # model
     world_start: wp.array[int],  # [world + 1]
@@ -96,7 +96,7 @@ def eval_loops(model: Model, state: State, *, worlds: wp.array | None = None) ->
     if table.part.size == 0:
         return
     launch_kernel(
-        place_part,
+        copy_part_state,
         dim=selected.size,
         inputs=[selected, table.world_start, table.body, table.part],
         outputs=[state.body_q, state.body_qd],

@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.articulation_query import place_state
+from pluriverse.dynamics.articulation_query import eval_query
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.rotations import rotation_functions
@@ -134,7 +134,7 @@ def eval_momenta(
     Raises:
         ValueError: If `out` has another number of groups.
     """
-    query, worlds = place_state(model, state, worlds)
+    query, worlds = eval_query(model, state, worlds)
     return _sum(model, model.articulation_count, query.body_articulation, query, worlds, out, "eval_momenta")
 
 
@@ -152,7 +152,7 @@ def eval_world_momenta(
     Raises:
         ValueError: If `out` has another number of groups.
     """
-    query, worlds = place_state(model, state, worlds)
+    query, worlds = eval_query(model, state, worlds)
     no_groups = wp.empty(0, dtype=wp.int32, device=model.device)
     return _sum(model, model.world_count, no_groups, query, worlds, out, "eval_world_momenta")
 

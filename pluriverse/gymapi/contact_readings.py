@@ -166,7 +166,7 @@ def contact_records(sim: Sim, world: int | None) -> np.ndarray:
     if int(sim.params.physx.contact_collection) == ContactCollection.CC_NEVER:
         force = np.zeros_like(force)
     pushed = np.sum(force * normal, axis=1)
-    margins, places = np.zeros(len(slots)), []
+    margins, points = np.zeros(len(slots)), []
     for side in (0, 1):
         shape = getattr(contacts, f"rigid_contact_shape{side}").numpy()[slots]
         body = model.shape_body.numpy()[shape]
@@ -178,12 +178,12 @@ def contact_records(sim: Sim, world: int | None) -> np.ndarray:
         _put(records[f"offset{side}"], normal * (margin if side == 0 else -margin)[:, None])
         for field, material in _FRICTIONS:
             records[field] += 0.5 * getattr(model, f"shape_material_{material}").numpy()[shape]
-        places.append(_in_world(model, runtime.simulation.state.body_q.numpy().reshape(-1, 7), body, point))
+        points.append(_in_world(model, runtime.simulation.state.body_q.numpy().reshape(-1, 7), body, point))
     _put(records["normal"], normal)
     records["lambda"] = pushed
     _put(records["lambda_friction"], force - pushed[:, None] * normal)
     records["min_dist"] = margins
-    records["initial_overlap"] = margins - np.sum((places[1] - places[0]) * normal, axis=1)
+    records["initial_overlap"] = margins - np.sum((points[1] - points[0]) * normal, axis=1)
     return records
 
 

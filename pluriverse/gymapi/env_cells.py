@@ -78,8 +78,8 @@ def are_apart(sim: Sim) -> bool:
     if len(lows) != 1 or len({tuple(env.origin.tolist()) for env in sim.envs}) != len(sim.envs):
         return False
     cells, radius = cell_rows(sim)
-    places = np.concatenate([body_rows(actor)[0][:, :3] for actor in sim.actors])[:, axes]
-    inside = (places - radius[:, None] >= cells[:, :2]) & (places + radius[:, None] <= cells[:, 2:])
+    positions = np.concatenate([body_rows(actor)[0][:, :3] for actor in sim.actors])[:, axes]
+    inside = (positions - radius[:, None] >= cells[:, :2]) & (positions + radius[:, None] <= cells[:, 2:])
     return bool(inside.all())
 
 

@@ -1,4 +1,4 @@
-"""Viewer picture: what the window of a viewer would show, with all envs at their places."""
+"""Viewer picture: what the window of a viewer would show, with all envs at their pixels."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ LINE_NEAR = 1.0e-3
 
 
 class ViewerRenderer(PictureRenderer):
-    """Renders the envs of a sim at their places.
+    """Renders the envs of a sim at their pixels.
 
     Args:
         sim: The sim.
@@ -104,10 +104,10 @@ def draw_lines(pixels: np.ndarray, camera: Camera, ends: np.ndarray, colors: np.
     canvas = ImageDraw.Draw(image)
     shades = np.clip(255.0 * np.asarray(colors), 0.0, 255.0).astype(int)
     for line in np.flatnonzero(visible).tolist():
-        places = []
+        line_pixels = []
         for point in (first[line], second[line]):
-            places.append(0.5 * width + scale * point[0] / -point[2])
-            places.append(0.5 * height - scale * point[1] / -point[2])
-        if np.abs(places).max() < 1.0e6:
-            canvas.line(places, fill=tuple(shades[line].tolist()), width=max(1, height // 400))
+            line_pixels.append(0.5 * width + scale * point[0] / -point[2])
+            line_pixels.append(0.5 * height - scale * point[1] / -point[2])
+        if np.abs(line_pixels).max() < 1.0e6:
+            canvas.line(line_pixels, fill=tuple(shades[line].tolist()), width=max(1, height // 400))
     return np.asarray(image)

@@ -97,9 +97,9 @@ class AssetFiles:
             (file, [part.lower() for part in file.parts]) for file in self._index.get(reference_parts[-1], ())
         ]
         meant = {os.path.normpath(folder / Path(*written)).lower() for folder in self.folders}
-        in_place = [file for file, _ in found if str(file).lower() in meant]
-        if in_place:
-            return in_place
+        exact = [file for file, _ in found if str(file).lower() in meant]
+        if exact:
+            return exact
         for count in range(len(reference_parts), 0, -1):
             matching = [file for file, parts in found if parts[-count:] == reference_parts[-count:]]
             if matching:

@@ -132,7 +132,7 @@ class UrdfShapes:
         return shape
 
     def _mesh(self, mesh: Any, link: str, *, must_exist: bool) -> Mesh | None:
-        path, places = self.files.find(mesh.filename)
+        path, tried = self.files.find(mesh.filename)
         kind = "collision" if must_exist else "visual"
         if path is None:
             found = self.files.search(mesh.filename)
@@ -146,7 +146,7 @@ class UrdfShapes:
                 )
         if path is None:
             searched = (
-                f"not at {', '.join(map(str, places[:6]))}" if places else "such references are not fetched"
+                f"not at {', '.join(map(str, tried[:6]))}" if tried else "such references are not fetched"
             )
             if found:
                 searched += f"; it could be any of {', '.join(map(str, found[:4]))}"

@@ -83,14 +83,14 @@ def _expand(stage: Any, prim: Any, report: ImportReport) -> int:
         )
         prim.SetActive(False)
         return 0
-    place, resets = (
+    transform, resets = (
         UsdGeom.Xformable(prim).GetLocalTransformation(),
         UsdGeom.Xformable(prim).GetResetXformStack(),
     )
     prim.SetActive(False)
     name = _free_name(stage, f"{path}{SUFFIX}")
     scope = UsdGeom.Xform.Define(stage, name)
-    scope.AddTransformOp().Set(place)
+    scope.AddTransformOp().Set(transform)
     scope.SetResetXformStack(resets)
     count = 0
     with Sdf.ChangeBlock():
@@ -113,25 +113,25 @@ def _expand(stage: Any, prim: Any, report: ImportReport) -> int:
 
 
 def _poses(instancer: Any) -> list[Any]:
-    """Return scale, turn and place of each instance as a matrix for rows; none if the arrays disagree.
+    """Return scale, rotation and position of each instance as a matrix for rows; none if the arrays disagree.
 
     Orientations have half precision, so that they are normalized here: as they are, they would stretch.
     """
     from pxr import Gf
 
-    places = list(instancer.GetPositionsAttr().Get() or [])
+    positions = list(instancer.GetPositionsAttr().Get() or [])
     orientations = instancer.GetPrim().GetAttribute("orientationsf")
     if not (orientations and orientations.HasAuthoredValue()):
         orientations = instancer.GetOrientationsAttr()
-    turns = list(orientations.Get() or []) or [Gf.Quath(1.0)] * len(places)
-    scales = list(instancer.GetScalesAttr().Get() or []) or [Gf.Vec3f(1.0)] * len(places)
-    if not len(places) == len(turns) == len(scales):
+    rotations = list(orientations.Get() or []) or [Gf.Quath(1.0)] * len(positions)
+    scales = list(instancer.GetScalesAttr().Get() or []) or [Gf.Vec3f(1.0)] * len(positions)
+    if not len(positions) == len(rotations) == len(scales):
         return []
     return [
         Gf.Matrix4d().SetScale(Gf.Vec3d(scale))
-        * Gf.Matrix4d().SetRotate(Gf.Quatd(turn).GetNormalized())
-        * Gf.Matrix4d().SetTranslate(Gf.Vec3d(place))
-        for place, turn, scale in zip(places, turns, scales, strict=True)
+        * Gf.Matrix4d().SetRotate(Gf.Quatd(rotation).GetNormalized())
+        * Gf.Matrix4d().SetTranslate(Gf.Vec3d(position))
+        for position, rotation, scale in zip(positions, rotations, scales, strict=True)
     ]
 
 

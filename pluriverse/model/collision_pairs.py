@@ -82,7 +82,7 @@ def groups_collide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _indices_of_welds(shapes: CollisionShapes, joint_welds: np.ndarray) -> np.ndarray:
-    """Return the places of shapes that a joint keeps apart, shape [pair, 2].
+    """Return the indices of shapes that a joint keeps apart, shape [pair, 2].
 
     Args:
         shapes: Shapes that collide.
@@ -96,8 +96,8 @@ def _indices_of_welds(shapes: CollisionShapes, joint_welds: np.ndarray) -> np.nd
     joint = np.repeat(np.arange(len(joint_welds)), totals)
     index = np.arange(len(joint)) - np.repeat(np.cumsum(totals) - totals, totals)
     parent, child = np.divmod(index, np.maximum(counts[joint, 1], 1))
-    places = np.stack([order[start[joint, 0] + parent], order[start[joint, 1] + child]], axis=1)
-    return places.reshape(-1, 2)
+    indices = np.stack([order[start[joint, 0] + parent], order[start[joint, 1] + child]], axis=1)
+    return indices.reshape(-1, 2)
 
 
 def _indices_of_codes(codes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -105,6 +105,6 @@ def _indices_of_codes(codes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     if len(codes) == 0 or len(pairs) == 0:
         return np.zeros((0, 2), dtype=np.int64)
     order = np.argsort(codes)
-    places = np.minimum(np.searchsorted(codes[order], pairs), len(codes) - 1)
-    known = (codes[order][places] == pairs).all(axis=1)
-    return order[places[known]].reshape(-1, 2)
+    positions = np.minimum(np.searchsorted(codes[order], pairs), len(codes) - 1)
+    known = (codes[order][positions] == pairs).all(axis=1)
+    return order[positions[known]].reshape(-1, 2)

@@ -219,9 +219,9 @@ class RecordedRun:
         Raises:
             IndexError: If a world was not recorded.
         """
-        return RecordedFilm(self, self.places(worlds, "film", count_max=1), geometry)
+        return RecordedFilm(self, self.recorded_positions(worlds, "film", count_max=1), geometry)
 
-    def places(self, worlds: Any, what: str, *, count_max: int | None = None) -> np.ndarray:
+    def recorded_positions(self, worlds: Any, what: str, *, count_max: int | None = None) -> np.ndarray:
         """Return the positions of worlds (environments) among those recorded.
 
         Args:
@@ -238,15 +238,15 @@ class RecordedRun:
         selected = np.atleast_1d(np.asarray(worlds))
         if selected.size == 0 or not np.issubdtype(selected.dtype, np.integer):
             raise ValueError(f"{what}: worlds are {worlds!r}, but must be indices of worlds, at least one.")
-        places = []
+        positions = []
         for world in selected.tolist():
             found = np.flatnonzero(self.environments == world)
             if not len(found):
                 raise IndexError(
                     f"{what}: world {world} was not recorded; '{self.path}' has {_listed(self.environments)}."
                 )
-            places.append(int(found[0]))
-        return np.array(places)
+            positions.append(int(found[0]))
+        return np.array(positions)
 
     def close(self) -> None:
         """Close the file."""
@@ -295,14 +295,14 @@ class RecordedFilm(Film):
 
     Args:
         recording: The recording.
-        places: Positions of the shown worlds among those recorded.
+        positions: Positions of the shown worlds among those recorded.
         geometry: Which shapes are drawn.
     """
 
-    def __init__(self, recording: RecordedRun, places: np.ndarray, geometry: SeenGeometry | str) -> None:
+    def __init__(self, recording: RecordedRun, positions: np.ndarray, geometry: SeenGeometry | str) -> None:
         super().__init__(recording.model, recording.fps, geometry)
         self._recording = recording
-        self._places = places
+        self._positions = positions
 
     @property
     def frame_count(self) -> int:
@@ -310,7 +310,7 @@ class RecordedFilm(Film):
         return self._recording.frame_count
 
     def _worlds_of(self, frame: int) -> list[int]:
-        worlds: list[int] = self._recording.worlds_of(frame)[self._places].tolist()
+        worlds: list[int] = self._recording.worlds_of(frame)[self._positions].tolist()
         return worlds
 
     def _body_q_of(self, frame: int) -> np.ndarray:

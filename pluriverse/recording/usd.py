@@ -57,10 +57,10 @@ def export_usd(
             "USD is written with usd-core, which is not installed. Install it with: pip install "
             "'pluriverse[usd]'"
         ) from error
-    places = recording.places(worlds, "export")
+    positions = recording.recorded_positions(worlds, "export")
     frames = list(range(0, recording.frame_count, stride))
     stage = Usd.Stage.CreateInMemory()
-    _Writer(recording, places, frames, SeenGeometry(geometry), stage, path).write()
+    _Writer(recording, positions, frames, SeenGeometry(geometry), stage, path).write()
     stage.GetRootLayer().Export(str(path))
 
 
@@ -68,7 +68,7 @@ class _Writer:
     def __init__(
         self,
         recording: RecordedRun,
-        places: np.ndarray,
+        positions: np.ndarray,
         frames: list[int],
         geometry: SeenGeometry,
         stage: Any,
@@ -76,7 +76,7 @@ class _Writer:
     ) -> None:
         self._recording, self._frames, self._stage, self._path = recording, frames, stage, path
         self._model = recording.model
-        self._shown = [recording.worlds_of(frame)[places] for frame in frames]
+        self._shown = [recording.worlds_of(frame)[positions] for frame in frames]
         self._worlds = np.unique(np.concatenate(self._shown))
         self._geometry = geometry
         self._meshes: dict[int, Any] = {}

@@ -63,9 +63,9 @@ class Source(SceneMapping):
 
     @model_validator(mode="after")
     def _one_place(self) -> "Source":
-        places = [name for name in ("path", "git", "menagerie", "examples_asset") if self.wrote(name)]
-        if len(places) != 1:
-            found = f"; this has {' and '.join(places)}" if places else ""
+        given = [name for name in ("path", "git", "menagerie", "examples_asset") if self.wrote(name)]
+        if len(given) != 1:
+            found = f"; this has {' and '.join(given)}" if given else ""
             raise ValueError(f"give one of 'path', 'git', 'menagerie' and 'examples_asset'{found}")
         return self
 

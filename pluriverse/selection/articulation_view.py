@@ -520,14 +520,14 @@ def _filter(
     if include is None and exclude is None:
         return kept
     own_labels = [labels[entity] for entity in entities]
-    places = np.arange(len(entities)) - np.repeat(start[:-1], np.diff(start))
+    numbers = np.arange(len(entities)) - np.repeat(start[:-1], np.diff(start))
     if include is not None:
         kept &= match_labels(
-            own_labels, places, include, what=f"ArticulationView: include_{argument}", kind=kind
+            own_labels, numbers, include, what=f"ArticulationView: include_{argument}", kind=kind
         )
     if exclude is not None:
         kept &= ~match_labels(
-            own_labels, places, exclude, what=f"ArticulationView: exclude_{argument}", kind=kind
+            own_labels, numbers, exclude, what=f"ArticulationView: exclude_{argument}", kind=kind
         )
     return kept
 

@@ -61,11 +61,11 @@ class Layout:
     @property
     def padded_index_array(self) -> wp.array[int]:
         """Flat index of each entry in an array [row, count_max], on the device, shape [entry]."""
-        return self._array("padded_place", self.padded_indices)
+        return self._array("padded_index", self.padded_indices)
 
     @property
     def in_order(self) -> wp.array[int]:
-        """No places: entry after entry."""
+        """Empty: entry after entry."""
         return self._array("in_order", lambda: np.zeros(0))
 
     @property

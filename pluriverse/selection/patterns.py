@@ -48,13 +48,13 @@ def listed(patterns: Patterns) -> list[Pattern]:
 
 
 def match_labels(
-    labels: Sequence[str], places: np.ndarray, patterns: Patterns, *, what: str, kind: str
+    labels: Sequence[str], numbers: np.ndarray, patterns: Patterns, *, what: str, kind: str
 ) -> np.ndarray:
     """Return which entities match any of the patterns, as truth values.
 
     Args:
         labels: Label of each entity.
-        places: What a whole number among the patterns is compared with, one per entity.
+        numbers: What a whole number among the patterns is compared with, one per entity.
         patterns: Names, wildcards, regular expressions or numbers.
         what: The argument, for messages.
         kind: The entity, for messages.
@@ -67,7 +67,7 @@ def match_labels(
     found = np.zeros(len(labels), dtype=bool)
     for pattern in listed(patterns):
         if isinstance(pattern, int | np.integer):
-            matches = places == int(pattern)
+            matches = numbers == int(pattern)
         else:
             accepts = _acceptor(pattern)
             accepted = [accepts(label) for label in unique]

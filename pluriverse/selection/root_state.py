@@ -130,7 +130,7 @@ class _Part:
         self._first = first
         numbers = np.arange(size)
         self._index = _integers((first[:, None] + numbers).reshape(-1), device)
-        self._place = _integers((rows[:, None] * size + numbers).reshape(-1), device)
+        self._element = _integers((rows[:, None] * size + numbers).reshape(-1), device)
         self._row = _integers(np.repeat(rows, size), device)
         self.strides = None
         if len(rows) == self._row_count and len(rows):
@@ -150,12 +150,12 @@ class _Part:
 
     def gather(self, array: wp.array, out: wp.array) -> None:
         """Copy the rows out of the array."""
-        gather(self._index, self._place, array, _floats(out), self._row_count * self._size)
+        gather(self._index, self._element, array, _floats(out), self._row_count * self._size)
 
     def scatter(self, values: wp.array, selected: wp.array, array: wp.array) -> None:
         """Copy the selected rows into the array."""
         numbers = _floats(values)
-        scatter(self._index, self._place, self._row, selected, numbers, numbers.size, array)
+        scatter(self._index, self._element, self._row, selected, numbers, numbers.size, array)
 
 
 def _floats(array: wp.array) -> wp.array:

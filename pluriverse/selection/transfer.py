@@ -22,10 +22,10 @@ WORD_BYTES = 4
 def _kernels(word: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=f"pluriverse.selection.transfer.{word.__name__}")
     def gather_entry(
-        index: wp.array[int],  # [entry] place in the source
-        value_index: wp.array[int],  # [entry] place among the values; empty: in order
+        index: wp.array[int],  # [entry] index in the source
+        value_index: wp.array[int],  # [entry] index among the values; empty: in order
         source: wp.array2d[word],  # [entity, word]
-        values: wp.array2d[word],  # [place, word]
+        values: wp.array2d[word],  # [element, word]
     ):
         """Copy one entry out of an array."""
         entry = wp.tid()
@@ -38,11 +38,11 @@ def _kernels(word: Any) -> SimpleNamespace:
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.selection.transfer.{word.__name__}")
     def scatter_entry(
-        index: wp.array[int],  # [entry] place in the target
-        value_index: wp.array[int],  # [entry] place among the values; empty: in order
+        index: wp.array[int],  # [entry] index in the target
+        value_index: wp.array[int],  # [entry] index among the values; empty: in order
         entry_row: wp.array[int],  # [entry] row of the view
         selected: wp.array[bool],  # [row]; empty: all
-        values: wp.array2d[word],  # [place, word]
+        values: wp.array2d[word],  # [element, word]
         target: wp.array2d[word],  # [entity, word]
     ):
         """Copy one entry into an array, if its row is selected."""

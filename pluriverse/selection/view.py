@@ -178,7 +178,7 @@ class View:
         Args:
             name: Name of the array.
             source: Model, state or control that has the array.
-            fill: Number at all places that hold no entry (`padding_mask`).
+            fill: Number for all elements that hold no entry (`padding_mask`).
             out: Array to copy into, contiguous; None for a new one.
 
         Raises:
@@ -188,8 +188,8 @@ class View:
         array, layout = self._find(name, source, "get_attribute_padded")
         out = self._output(out, array, layout.padded_shape, "get_attribute_padded")
         out.fill_(fill)
-        place_count = layout.padded_shape[0] * layout.padded_shape[1]
-        gather(layout.index_array, layout.padded_index_array, array, out, place_count)
+        element_count = layout.padded_shape[0] * layout.padded_shape[1]
+        gather(layout.index_array, layout.padded_index_array, array, out, element_count)
         return out
 
     def set_attribute(
@@ -303,8 +303,8 @@ def select_rows(
     Raises:
         KeyError: If a pattern finds nothing, or nothing in these worlds.
     """
-    places = np.arange(entity_count(model, frequency))
-    found = match_labels(labels, places, pattern, what=what, kind=frequency.key)
+    numbers = np.arange(entity_count(model, frequency))
+    found = match_labels(labels, numbers, pattern, what=what, kind=frequency.key)
     if worlds is not None:
         found &= np.isin(entity_world, resolve_worlds(model, worlds, what=what))
         if not found.any():

@@ -184,10 +184,10 @@ def _kernels() -> SimpleNamespace:
             extra[node] = added
 
             # Total acceleration of the centre of mass as a material point, minus gravity.
-            place = node
+            carrier = node
             if is_welded(topology, index):
-                place = node_base + topology.node_carrier[index]
-            total = data.node_acceleration[place]
+                carrier = node_base + topology.node_carrier[index]
+            total = data.node_acceleration[carrier]
             for entry in range(6):
                 total[entry] = total[entry] + added[entry]
             com_arm = data.node_com[node]

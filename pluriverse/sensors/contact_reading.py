@@ -14,7 +14,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.sensors.contact_wrenches import point_in_world
-from pluriverse.sensors.measure import SensedForces, SensorTable, frame_pose, is_inside
+from pluriverse.sensors.measure import SensedForces, SensorTable, frame_pose, is_inside, sensor_of
 from pluriverse.sensors.sides import is_of_side
 
 MINDIST = wp.constant(1)
@@ -179,12 +179,10 @@ def read_contacts_of_sensor(
     """Measure one contact sensor of one world."""
     slot, index = wp.tid()
     world = worlds[slot]
-    if world < 0:
+    sensor = sensor_of(table, world_frozen, world, index)
+    if sensor < 0:
         return
-    sensor = table.start[world] + index
-    if sensor >= table.start[world + 1]:
-        return
-    if table.type[sensor] != SensorType.CONTACT or world_frozen[world] != 0:
+    if table.type[sensor] != SensorType.CONTACT:
         return
     column = table.column[sensor]
     for k in range(table.dim[sensor]):

@@ -16,7 +16,7 @@ from pluriverse.builder.sensor_sides import DIM_MAX
 from pluriverse.builder.sensors import SensorType
 from pluriverse.launch import launch_kernel
 from pluriverse.math.counter_random import open_uniform_of, philox
-from pluriverse.sensors.measure import SensorTable
+from pluriverse.sensors.measure import SensorTable, sensor_of
 
 _MODULE = "pluriverse.sensors.corruption"
 SENSOR_STREAM = wp.constant(wp.uint32(0x73656E73))
@@ -74,12 +74,8 @@ def corrupt_sensor(
     """Write what one sensor of one world reads."""
     slot, index = wp.tid()
     world = worlds[slot]
-    if world < 0:
-        return
-    sensor = table.start[world] + index
-    if sensor >= table.start[world + 1]:
-        return
-    if world_frozen[world] != 0:
+    sensor = sensor_of(table, world_frozen, world, index)
+    if sensor < 0:
         return
     sample = noise.sample[world]
     column = table.column[sensor]

@@ -243,6 +243,20 @@ def sum_segments(
     return total
 
 
+@wp.func
+def sensor_of(table: SensorTable, world_frozen: wp.array[int], world: int, index: int) -> int:
+    """Return a sensor by its number in a world that is stepped, or -1.
+
+    Sensors of frozen worlds keep their last values, since the state may be no number.
+    """
+    if world < 0:
+        return -1
+    sensor = table.start[world] + index
+    if sensor >= table.start[world + 1] or world_frozen[world] != 0:
+        return -1
+    return sensor
+
+
 @wp.kernel(enable_backward=False, module=_MODULE)
 def measure_sensor(
     worlds: wp.array[int],  # [slot]
@@ -264,13 +278,9 @@ def measure_sensor(
     """Measure one sensor of one world."""
     slot, index = wp.tid()
     world = worlds[slot]
-    if world < 0:
+    sensor = sensor_of(table, world_frozen, world, index)
+    if sensor < 0:
         return
-    sensor = table.start[world] + index
-    if sensor >= table.start[world + 1]:
-        return
-    if world_frozen[world] != 0:
-        return  # its state may be no number; the last values stay
     kind = table.type[sensor]
     if kind == SensorType.RANGEFINDER or (kind >= SensorType.CONTACT and kind <= SensorType.GEOMFROMTO):
         return  # stages of their own

@@ -306,7 +306,7 @@ class ModelSensors:
             self._columns(pattern)  # raises, and lists the columns
         sensors = np.array(selected, dtype=np.int64)
         worlds = self._layout.world[sensors]
-        places = sensors - self._layout.start[worlds]
+        offsets = sensors - self._layout.start[worlds]
         given = {"std": std, "bias_std": bias, "bias_walk": bias_walk}
         if delay is not None:
             low, high = delay if isinstance(delay, tuple) and len(delay) == 2 else (delay, delay)
@@ -316,7 +316,7 @@ class ModelSensors:
                 continue
             values = self._per_world(name, value)
             table = getattr(self._noise, name).numpy().copy()
-            table[worlds, places] = values[worlds]
+            table[worlds, offsets] = values[worlds]
             getattr(self._noise, name).assign(table)
         if delay is not None:
             low_now, high_now = self._noise.delay_low.numpy(), self._noise.delay_high.numpy()

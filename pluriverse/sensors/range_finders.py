@@ -4,7 +4,7 @@ Reads   body_q; the placed shapes of a ray scene
 Writes  data
 
 A ray starts at the frame's origin along its z axis, and hits every shape that is drawn or collides, except
-those of its own body. Without a hit in reach the value is -1, as in MuJoCo.
+those of its own body. Without a hit within range the value is -1, as in MuJoCo.
 """
 
 import warp as wp
@@ -16,9 +16,9 @@ from pluriverse.render import RayCaster
 from pluriverse.render.raycast.scene import RayScene
 from pluriverse.render.raycast.trace import Excluded, trace_world
 from pluriverse.render.raycast.tree import make_world_trees
-from pluriverse.sensors.measure import SensorTable, frame_pose
+from pluriverse.sensors.measure import SensorTable, frame_pose, sensor_of
 
-# Reach of a ray [m]; the ray caster takes lengths of up to 1e30 for none.
+# Range of a ray [m]; the ray caster takes lengths of up to 1e30 for none.
 MAX_RANGE = wp.constant(1.0e20)
 
 
@@ -37,12 +37,10 @@ def find_range(
     """Measure one range finder of one world."""
     slot, index = wp.tid()
     world = worlds[slot]
-    if world < 0:
+    sensor = sensor_of(table, world_frozen, world, index)
+    if sensor < 0:
         return
-    sensor = table.start[world] + index
-    if sensor >= table.start[world + 1]:
-        return
-    if table.type[sensor] != SensorType.RANGEFINDER or world_frozen[world] != 0:
+    if table.type[sensor] != SensorType.RANGEFINDER:
         return
     body = table.body[sensor]
     pose = frame_pose(body, table.xform[sensor], body_q)

@@ -20,7 +20,7 @@ from pluriverse.collision.convex.touch import find_touch
 from pluriverse.collision.hull import HullData, make_hull_data
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State, Topology
-from pluriverse.sensors.measure import SensorTable
+from pluriverse.sensors.measure import SensorTable, sensor_of
 from pluriverse.sensors.sides import is_of_side
 from pluriverse.types import GeoType
 
@@ -197,13 +197,11 @@ def measure_distance(
     """Measure one distance sensor of one world."""
     slot, index = wp.tid()
     world = worlds[slot]
-    if world < 0:
-        return
-    sensor = table.start[world] + index
-    if sensor >= table.start[world + 1]:
+    sensor = sensor_of(table, world_frozen, world, index)
+    if sensor < 0:
         return
     kind = table.type[sensor]
-    if kind < SensorType.GEOMDIST or kind > SensorType.GEOMFROMTO or world_frozen[world] != 0:
+    if kind < SensorType.GEOMDIST or kind > SensorType.GEOMFROMTO:
         return
     cutoff = table.cutoff[sensor]
     count = shapes.body.shape[0]

@@ -67,7 +67,7 @@ def _custom_kernels() -> SimpleNamespace:
         worlds: wp.array[int],  # [slot] the worlds of this launch
         mask: wp.array[bool],  # [world] which of them; empty: all
         start: wp.array[int],  # [world + 1] where the rows of each world begin in `row`
-        row: wp.array[int],  # [place]
+        row: wp.array[int],  # [entry]
         source: wp.array2d[wp.uint8],  # [row, byte]
         target: wp.array2d[wp.uint8],  # [row, byte]
     ):

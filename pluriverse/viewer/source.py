@@ -124,8 +124,8 @@ class RecordedSource(Source):
 
     def worlds_of(self, environments: np.ndarray) -> np.ndarray:
         """Return the world of each environment in the frame."""
-        places = self._recording.places(environments, "viewer")
-        return self._recording.worlds_of(self.frame)[places]
+        positions = self._recording.recorded_positions(environments, "viewer")
+        return self._recording.worlds_of(self.frame)[positions]
 
     def moment(self) -> Moment:
         """Return the moment of the frame, and restore how the model looked then."""

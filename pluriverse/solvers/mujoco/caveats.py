@@ -49,7 +49,7 @@ def warn_of_caveats(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, gr
 
 def _speed_limits(rows: ModelRows, plan: GroupPlan) -> str:
     dofs = public_dofs(plan.structure)
-    limit = rows.take("joint_velocity_limit", "dof", plan.worlds)[:, dofs]
+    limit = rows.gather("joint_velocity_limit", "dof", plan.worlds)[:, dofs]
     joints = dof_joints(plan.structure)[(limit < SPEED_UNLIMITED).any(axis=0)]
     if len(joints) == 0:
         return ""
@@ -117,7 +117,7 @@ def _patches(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:
 
 def _kinematic_armature(rows: ModelRows, plan: GroupPlan) -> str:
     kinematic = kinematic_dofs(rows, plan.structure, plan.worlds)
-    armature = rows.take("joint_armature", "dof", plan.worlds)[:, public_dofs(plan.structure)]
+    armature = rows.gather("joint_armature", "dof", plan.worlds)[:, public_dofs(plan.structure)]
     lost = (kinematic & (armature != 0.0)).any(axis=0)
     if not lost.any():
         return ""

@@ -42,9 +42,9 @@ def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: 
 def initial_qpos(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
     """Return `qpos` of the initial state of a world."""
     worlds = group.worlds[row : row + 1]
-    q = rows.take("joint_q", "coord", worlds)[0]
-    inner = rows.take("joint_X_p", "joint", worlds)[0]
-    outer = rows.take("joint_X_c", "joint", worlds)[0]
+    q = rows.gather("joint_q", "coord", worlds)[0]
+    inner = rows.gather("joint_X_p", "joint", worlds)[0]
+    outer = rows.gather("joint_X_c", "joint", worlds)[0]
     qpos = group.model.qpos0.copy()
     for joint, kind in enumerate(group.joint_kind):
         coord, count = int(group.joint_coord[joint]), int(group.joint_coord_count[joint])
@@ -61,7 +61,7 @@ def initial_qpos(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
             pose = poses.compose(pose, poses.inverse(outer[joint]))
             qpos[target] = [*pose[:3], *as_wxyz(pose[3:])]
         elif kind == JointKind.FLOAT:
-            pose = rows.take("body_q", "body", worlds)[0, int(group.joint_child[joint])]
+            pose = rows.gather("body_q", "body", worlds)[0, int(group.joint_child[joint])]
             qpos[target] = [*pose[:3], *as_wxyz(pose[3:])]
     return qpos
 
@@ -69,8 +69,8 @@ def initial_qpos(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
 def initial_qvel(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
     """Return `qvel` of the initial state of a world."""
     worlds = group.worlds[row : row + 1]
-    q, qd = rows.take("joint_q", "coord", worlds)[0], rows.take("joint_qd", "dof", worlds)[0]
-    com = rows.take("body_com", "body", worlds)[0]
+    q, qd = rows.gather("joint_q", "coord", worlds)[0], rows.gather("joint_qd", "dof", worlds)[0]
+    com = rows.gather("body_com", "body", worlds)[0]
     qpos = initial_qpos(rows, group, row)
     qvel = np.zeros(group.model.nv)
     for joint, kind in enumerate(group.joint_kind):
@@ -88,7 +88,7 @@ def initial_qvel(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
             rotation = np.roll(qpos[at + 3 : at + 7], -1)
             velocity = qd[dof : dof + 6]
             if kind == JointKind.FLOAT:
-                velocity = rows.take("body_qd", "body", worlds)[0, int(group.joint_child[joint])]
+                velocity = rows.gather("body_qd", "body", worlds)[0, int(group.joint_child[joint])]
             linear, angular = velocity[:3], velocity[3:]
             arm = poses.rotate(rotation, com[int(group.joint_child[joint])])
             qvel[first : first + 3] = linear - np.cross(angular, arm)
@@ -100,16 +100,16 @@ def initial_ctrl(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
     """Return `ctrl` of the targets of the model."""
     worlds = group.worlds[row : row + 1]
     ctrl = np.zeros(group.model.nu)
-    act = rows.take("joint_act", "dof", worlds)[0]
+    act = rows.gather("joint_act", "dof", worlds)[0]
     ke, kd, lower, upper = (
-        rows.take(f"joint_target_{name}", "dof", worlds)[0] for name in ("ke", "kd", "lower", "upper")
+        rows.gather(f"joint_target_{name}", "dof", worlds)[0] for name in ("ke", "kd", "lower", "upper")
     )
     for dof in np.flatnonzero(group.position_ctrl >= 0):
-        target = np.clip(rows.take("joint_target_pos", "dof", worlds)[0, dof], lower[dof], upper[dof])
+        target = np.clip(rows.gather("joint_target_pos", "dof", worlds)[0, dof], lower[dof], upper[dof])
         ctrl[group.position_ctrl[dof]] = target + (act[dof] / ke[dof] if ke[dof] > 0.0 else 0.0)
     for dof in np.flatnonzero(group.velocity_ctrl >= 0):
         extra = act[dof] / kd[dof] if group.position_ctrl[dof] < 0 and kd[dof] > 0.0 else 0.0
-        speed = rows.take("joint_target_vel", "dof", worlds)[0, dof]
+        speed = rows.gather("joint_target_vel", "dof", worlds)[0, dof]
         if group.position_ctrl[dof] < 0:
             speed = np.clip(speed, lower[dof], upper[dof])
         ctrl[group.velocity_ctrl[dof]] = speed + extra
@@ -127,7 +127,7 @@ def _write_authored_solref(rows: ModelRows, plan: GroupPlan, writer: SpecWriter,
     is_raw, solref = authored_limits(rows, plan.structure, worlds)
     for index, (name, joint) in enumerate(zip(writer.names.joint, plan.structure.joints, strict=True)):
         element = writer.spec.joint(name)
-        gains = [rows.take(f"joint_limit_{gain}", "dof", worlds)[0, joint.dof] for gain in ("ke", "kd")]
+        gains = [rows.gather(f"joint_limit_{gain}", "dof", worlds)[0, joint.dof] for gain in ("ke", "kd")]
         if is_raw[0, index] == 1 or (is_raw[0, index] == 2 and np.isnan(gains).all()):
             element.solref_limit = solref[0, index]
         if element.limited and max(np.abs(element.range)) >= FAR:
@@ -139,7 +139,7 @@ def _write_target_ranges(rows: ModelRows, group: MujocoGroup, spec: Any, world: 
     import mujoco
 
     lower, upper = (
-        rows.take(f"joint_target_{side}", "dof", np.array([world]))[0] for side in ("lower", "upper")
+        rows.gather(f"joint_target_{side}", "dof", np.array([world]))[0] for side in ("lower", "upper")
     )
     actuators = list(spec.actuators)
     bounded = np.isfinite(lower) | np.isfinite(upper)

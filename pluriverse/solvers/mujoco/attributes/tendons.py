@@ -92,8 +92,8 @@ class Tendons:
             equality = writer.spec.add_equality(name=writer.take_name("equality", label))
             equality.type = writer.mujoco.mjtEq.mjEQ_TENDON
             equality.objtype = writer.mujoco.mjtObj.mjOBJ_TENDON
-            places = [int(np.flatnonzero(table == end)[0]) if end >= 0 else -1 for end in ends]
-            equality.name1, equality.name2 = names[places[0]], names[places[1]] if places[1] >= 0 else ""
+            ends_at = [int(np.flatnonzero(table == end)[0]) if end >= 0 else -1 for end in ends]
+            equality.name1, equality.name2 = names[ends_at[0]], names[ends_at[1]] if ends_at[1] >= 0 else ""
             data = np.zeros(len(equality.data))
             data[:5] = rows.custom_array("tendon_equality_polycoef")[row]
             equality.data = data
@@ -136,8 +136,10 @@ class Tendons:
         values = values_of(rows, "tendon_coef", joints)
         address = model.tendon_adr[first:][fixed]
         count = model.tendon_num[first:][fixed]
-        places = np.concatenate([start + np.arange(size) for start, size in zip(address, count, strict=True)])
-        table.edit("wrap_prm")[:, places] = values
+        entries = np.concatenate(
+            [start + np.arange(size) for start, size in zip(address, count, strict=True)]
+        )
+        table.edit("wrap_prm")[:, entries] = values
 
     def _add(self, writer: Any, row: int, name: str) -> None:
         rows, mujoco = writer.rows, writer.mujoco

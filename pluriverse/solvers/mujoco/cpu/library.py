@@ -200,14 +200,14 @@ def find_layout() -> Layout:
         if isinstance(value, int | float):
             in_model[f"opt.{name}"] = _find(model.opt, name, model_memory)
             types[f"opt.{name}"] = type(value)
-    places = [
+    offsets = [
         offset
         for offset in range(0, size - 7, 4)
         if _number(model_memory, offset) == model.narena and _number(other_memory, offset) == other.narena
     ]
-    if len(places) != 1:
+    if len(offsets) != 1:
         raise _not_found("narena")
-    in_model["narena"], types["narena"] = places[0], int
+    in_model["narena"], types["narena"] = offsets[0], int
     nearby = _view(model._address + size - _STAT_SIZE, 2 * _STAT_SIZE)
     offset = _find(model.stat, "meaninertia", nearby)
     in_model["stat.meaninertia"], types["stat.meaninertia"] = size - _STAT_SIZE + offset, float
@@ -242,7 +242,7 @@ def _find(owner: Any, name: str, memory: np.ndarray) -> int:
     value = getattr(owner, name)
     marks: tuple[Any, ...] = _NUMBER_MARKS if isinstance(value, float) else _INTEGER_MARKS
     kind: Callable[[Any], np.generic] = np.float64 if isinstance(value, float) else np.int32
-    before, places = memory.copy(), set()
+    before, offsets = memory.copy(), set()
     for mark in marks:
         setattr(owner, name, mark)
         changed = np.flatnonzero(memory != before)
@@ -252,11 +252,11 @@ def _find(owner: Any, name: str, memory: np.ndarray) -> int:
         # change.
         for offset in range(max(start - len(pattern) + 1, 0), start + 1):
             if np.array_equal(memory[offset : offset + len(pattern)], pattern):
-                places.add(offset)
+                offsets.add(offset)
     setattr(owner, name, value)
-    if len(places) != 1 or not np.array_equal(memory, before):
+    if len(offsets) != 1 or not np.array_equal(memory, before):
         raise _not_found(name)
-    return places.pop()
+    return offsets.pop()
 
 
 def _not_found(name: str) -> RuntimeError:

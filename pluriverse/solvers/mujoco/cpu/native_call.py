@@ -124,21 +124,21 @@ struct Guard {
         if (*message != 3) return;  // the level of the message: 3 is an error
         void** store = slots();
         typedef void* (*get_t)(unsigned);
-        void** place = (void**)((get_t)store[0])((unsigned)(uint64_t)store[1]);
-        __builtin_longjmp(place, 1);
+        void** jump_buffer = (void**)((get_t)store[0])((unsigned)(uint64_t)store[1]);
+        __builtin_longjmp(jump_buffer, 1);
     }
 };
 typedef void (*handler_t)(const int32_t*);
 typedef handler_t (*set_handler_t)(handler_t);
 typedef int32_t (*set_specific_t)(unsigned, void*);
-void* place[5];
+void* jump_buffer[5];
 void** store = Guard::slots();
 store[0] = (void*)get_specific;
 store[1] = (void*)key;
-((set_specific_t)set_specific)((unsigned)key, (void*)place);
+((set_specific_t)set_specific)((unsigned)key, (void*)jump_buffer);
 handler_t before = ((set_handler_t)set_handler)(&Guard::leave);
 volatile int32_t failed = 1;
-if (__builtin_setjmp(place) == 0) {
+if (__builtin_setjmp(jump_buffer) == 0) {
     ((step_t)function)((void*)model, (void*)data);
     failed = 0;
 }

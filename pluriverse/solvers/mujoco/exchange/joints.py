@@ -199,10 +199,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                     rotation = quat_normalize(
                         rotation * wp.quat_inverse(widen_rotation(wp.transform_get_rotation(frame_c)))
                     )
-                    place = widen_vec3(wp.transform_get_translation(frame_p))
-                    place += wp.quat_rotate(rotation_p, read_vec3(inputs.joint_q, coord))
-                    place -= wp.quat_rotate(rotation, widen_vec3(wp.transform_get_translation(frame_c)))
-                    set_row_vec3(rows.qpos, qpos, place)
+                    position = widen_vec3(wp.transform_get_translation(frame_p))
+                    position += wp.quat_rotate(rotation_p, read_vec3(inputs.joint_q, coord))
+                    position -= wp.quat_rotate(rotation, widen_vec3(wp.transform_get_translation(frame_c)))
+                    set_row_vec3(rows.qpos, qpos, position)
                     set_row_rotation(rows.qpos, qpos + 3, rotation)
                 arm = wp.quat_rotate(rotation, widen_vec3(model.body_com[body]))
                 omega = wp.quat_rotate(rotation, row_vec3(rows.qvel, qvel + 3))
@@ -215,8 +215,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                 mj = maps.body_mj[body_first + maps.joint_child[index]]
                 if model.body_flags[body] & BodyFlags.KINEMATIC == 0:
                     for k in range(6):
-                        place_k = xfrc0 + 6 * mj + k
-                        rows.xfrc_applied[place_k] = rows.xfrc_applied[place_k] + real(
+                        force_index = xfrc0 + 6 * mj + k
+                        rows.xfrc_applied[force_index] = rows.xfrc_applied[force_index] + real(
                             inputs.joint_f[dof + k] + inputs.joint_act[dof + k]
                         )
 
@@ -262,8 +262,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                 if kind == JointKind.SCALAR:
                     rows.qfrc_applied[qvel] = real(inputs.joint_f[dof]) + effort
 
-        for place in range(maps.direct_start[world], maps.direct_start[world + 1]):
-            rows.ctrl[ctrl0 + maps.direct_ctrl[place]] = real(inputs.direct_ctrl[maps.direct_row[place]])
+        for entry in range(maps.direct_start[world], maps.direct_start[world + 1]):
+            rows.ctrl[ctrl0 + maps.direct_ctrl[entry]] = real(inputs.direct_ctrl[maps.direct_row[entry]])
 
     @wp.kernel(enable_backward=False, module=module)
     def pull_world(

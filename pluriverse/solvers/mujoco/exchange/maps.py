@@ -43,8 +43,10 @@ class ExchangeMaps:
     float_depth: int  # most joints that float below a body, on the way to a root
     # [world]
     world_group: wp.array[int]
-    world_row: wp.array[int]  # place in the group
-    world_start: wp.array2d[int]  # [world, count] place of the world's first entry among those of all worlds
+    world_row: wp.array[int]  # position in the group
+    world_start: wp.array2d[
+        int
+    ]  # [world, count] position of the world's first entry among those of all worlds
     # [group]
     count: wp.array2d[int]  # [group, count] entries of a world
     # [group + 1] where each group begins in the arrays below
@@ -260,8 +262,8 @@ def _direct_controls(model: Model, groups: Sequence[MujocoGroup]) -> dict[str, n
     row = np.zeros(int(start[-1]), dtype=np.int64)
     for group in groups:
         if len(group.direct_ctrl):
-            places = start[group.worlds][:, None] + np.arange(len(group.direct_ctrl))
-            ctrl[places], row[places] = group.direct_ctrl, group.direct_row
+            entries = start[group.worlds][:, None] + np.arange(len(group.direct_ctrl))
+            ctrl[entries], row[entries] = group.direct_ctrl, group.direct_row
     return {"direct_start": start, "direct_ctrl": ctrl, "direct_row": row}
 
 

@@ -58,7 +58,7 @@ _CONTROLS = {
 
 def plan_drives(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> DrivePlan:
     """Return the actuators of worlds with the same modes."""
-    modes = rows.take("joint_target_mode", "dof", worlds[:1])[0]
+    modes = rows.gather("joint_target_mode", "dof", worlds[:1])[0]
     result = DrivePlan()
     for number, joint in enumerate(plan.joints):
         if joint.kind is MujocoJoint.FREE:
@@ -76,7 +76,7 @@ def plan_drives(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> Dri
 
 def effort_limited_drives(rows: ModelRows, drives: DrivePlan, worlds: np.ndarray) -> np.ndarray:
     """Return which actuators are limited themselves: those of ball joints with a limit, shape [actuator]."""
-    effort = rows.take("joint_effort_limit", "dof", worlds)[:, np.array(drives.dof, dtype=np.int64)]
+    effort = rows.gather("joint_effort_limit", "dof", worlds)[:, np.array(drives.dof, dtype=np.int64)]
     is_ball = np.array(drives.axis_index, dtype=np.int64) >= 0
     result: np.ndarray = is_ball & (effort < EFFORT_UNLIMITED).any(axis=0)
     return result

@@ -23,10 +23,10 @@ def initial_poses(rows: ModelRows, plan: StructurePlan, world: int) -> dict[int,
     MuJoCo uses it for `qpos0` only: a free body has its pose in the coordinates.
     """
     worlds = np.array([world])
-    inner = rows.take("joint_X_p", "joint", worlds)[0]
-    outer = rows.take("joint_X_c", "joint", worlds)[0]
-    q = rows.take("joint_q", "coord", worlds)[0]
-    body_q = rows.take("body_q", "body", worlds)[0]
+    inner = rows.gather("joint_X_p", "joint", worlds)[0]
+    outer = rows.gather("joint_X_c", "joint", worlds)[0]
+    q = rows.gather("joint_q", "coord", worlds)[0]
+    body_q = rows.gather("body_q", "body", worlds)[0]
     result = {}
     for joint in plan.joints:
         if joint.kind is not MujocoJoint.FREE:

@@ -64,10 +64,10 @@ def plan_group(rows: ModelRows, options: MujocoOptions, worlds: np.ndarray) -> G
 def weightless_bodies(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
     """Return which bodies have no mass and nothing attached to them, shape [row, body]."""
     template = rows.template(worlds)
-    mass = rows.take("body_mass", "body", worlds)
-    inertia = np.abs(rows.take("body_inertia", "body", worlds)).reshape(*mass.shape, 9).max(axis=-1)
+    mass = rows.gather("body_mass", "body", worlds)
+    inertia = np.abs(rows.gather("body_inertia", "body", worlds)).reshape(*mass.shape, 9).max(axis=-1)
     attached = np.zeros(template.body_count, dtype=bool)
-    carrier = rows.take("shape_body", "shape", worlds[:1])[0]
+    carrier = rows.gather("shape_body", "shape", worlds[:1])[0]
     attached[carrier[carrier >= 0] - rows.first["body"][worlds[0]]] = True
     constrained = template.equality[:, 1:3]
     attached[constrained[constrained >= 0]] = True

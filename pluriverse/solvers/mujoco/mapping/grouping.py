@@ -34,13 +34,13 @@ def find_groups(rows: ModelRows, options: MujocoOptions) -> list[np.ndarray]:
 
 def compiled_numbers(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
     """Return the compiled-in values of worlds of one template, shape [row, column]."""
-    kind = rows.take("shape_type", "shape", worlds)
-    scale = rows.take("shape_scale", "shape", worlds)
+    kind = rows.gather("shape_type", "shape", worlds)
+    scale = rows.gather("shape_scale", "shape", worlds)
     fixed = np.isin(kind, _FIXED_SIZE)[..., None] & np.ones(3, dtype=bool)
     slab = (kind == GeoType.PLANE) & (scale[..., :2] > 0.0).all(axis=-1)
-    visible = rows.take("shape_flags", "shape", worlds) & int(ShapeFlags.COLLIDE_SHAPES | ShapeFlags.SITE)
+    visible = rows.gather("shape_flags", "shape", worlds) & int(ShapeFlags.COLLIDE_SHAPES | ShapeFlags.SITE)
     columns = [
-        rows.take("joint_target_mode", "dof", worlds),
+        rows.gather("joint_target_mode", "dof", worlds),
         weightless_bodies(rows, worlds).astype(np.int64),
         slab.astype(np.int64),
         visible,

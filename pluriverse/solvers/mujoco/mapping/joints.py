@@ -29,7 +29,7 @@ def find_limited(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> tu
     dofs = first_dofs(plan)
     scalar = scalar_joints(plan)
     lower, upper, effort, mode = (
-        rows.take(name, "dof", worlds)[:, dofs]
+        rows.gather(name, "dof", worlds)[:, dofs]
         for name in ("joint_limit_lower", "joint_limit_upper", "joint_effort_limit", "joint_target_mode")
     )
     limited = scalar & ((lower > -LIMIT_NONE) | (upper < LIMIT_NONE)).any(axis=0)
@@ -51,7 +51,7 @@ def first_dofs(plan: StructurePlan) -> np.ndarray:
 
 def kinematic_joints(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> np.ndarray:
     """Return whether each joint moves a kinematic body, shape [row, joint]."""
-    flags = rows.take("body_flags", "body", worlds)[:, plan.template.joint_child]
+    flags = rows.gather("body_flags", "body", worlds)[:, plan.template.joint_child]
     result: np.ndarray = (flags & int(BodyFlags.KINEMATIC)) != 0
     return result
 

@@ -44,7 +44,7 @@ class ModelRows:
             self._arrays[name] = _on_host(getattr(self.model, name))
         return self._arrays[name]
 
-    def take(self, name: str, kind: str, worlds: np.ndarray) -> np.ndarray:
+    def gather(self, name: str, kind: str, worlds: np.ndarray) -> np.ndarray:
         """Return the entries of an array for worlds of one kind, shape [row, entity, ...]."""
         return self.array(name)[self.indices(kind, worlds)]
 
@@ -54,7 +54,7 @@ class ModelRows:
         return None if values is None else values[self.indices(kind, worlds)]
 
     def custom_array(self, name: str) -> np.ndarray | None:
-        """Return a whole custom attribute of the namespace `mujoco`, None if the model has none."""
+        """Return all values of a custom attribute of the namespace `mujoco`, None if the model has none."""
         values = getattr(getattr(self.model, NAMESPACE, None), name, None)
         if values is None:
             return None
