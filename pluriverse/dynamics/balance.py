@@ -42,6 +42,7 @@ import warp as wp
 
 from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
 from pluriverse.dynamics.spin import spin_functions
+from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
@@ -76,6 +77,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     mat33 = mat33_type(real)
     data_struct = workspace_struct(real)
     groups_struct = rigid_groups_struct(real)
+    states_struct = tree_states_struct(real)
     spatial_of = spatial_functions(real)
     spatial, angular_part, linear_part = spatial_of.spatial, spatial_of.angular_part, spatial_of.linear_part
     inertia_about_reference = spatial_of.inertia_about_reference
@@ -278,7 +280,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_com: wp.array[wp.vec3],  # [body] m, body frame
         groups: groups_struct,
         dt: real,  # s
-        data: data_struct,  # inertias and motion subspaces at the start, poses and velocities at the end
+        data: data_struct,
+        states: states_struct,  # at the end of the step
         # state out
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
@@ -371,7 +374,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 com = data.node_offset[node] + rotation * group.com
                 turned = rotate_sym(rotation, symmetric_matrix(group.inertia))
                 inertia = inertia_about_reference(group.mass, com, turned)
-                velocity = data.node_acceleration[node]  # which the velocities at the end stand in
+                velocity = states.node_velocity[node]
                 part = inertia_times_motion(inertia, velocity)
                 after += inertia
                 momentum_next += part
@@ -432,7 +435,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 index = first_node + local_node
                 public_dof = dof_base + topology.node_qd[index]
                 if local_node == root and free:
-                    velocity = data.node_acceleration[node_base + root]
+                    velocity = states.node_velocity[node_base + root]
                     velocity = rigid_next + scale * (velocity - rigid)
                     rotation = matrix_from_quat(data.node_quat[node_base + root])
                     arm = rotation * widen_vec3(body_com[body_base + topology.node_body[index]])
@@ -491,6 +494,7 @@ def conserve_momenta(model: Model, worlds: wp.array, state: State, workspace: Wo
             workspace.groups.data,
             workspace.real(dt),
             workspace.data,
+            workspace.tree_states,
         ],
         outputs=[state.joint_q, state.joint_qd, workspace.world_due],
         device=model.device,

@@ -13,18 +13,20 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.dynamics.joint_frames import joint_functions
 from pluriverse.dynamics.joint_selection import JointSelection
-from pluriverse.dynamics.kinematics import joint_functions
 from pluriverse.dynamics.rigid_groups import (
     RigidGroups,
     group_functions,
     is_welded,
     rigid_groups_struct,
 )
+from pluriverse.dynamics.tree_states import make_tree_states, tree_states_struct
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
+from pluriverse.math.records import record_functions
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -39,6 +41,9 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec6 = vec6_type(real)
     quat = quat_type(real)
     groups_struct = rigid_groups_struct(real)
+    data_struct = tree_states_struct(real)
+    numbers = record_functions(float)
+    numbers_kept, keep_numbers = numbers.is_kept, numbers.keep
     child_pose = joint_functions(real).child_pose
     move_along_axis = joint_functions(real).move_along_axis
     child_from_joint_frame = joint_functions(real).child_from_joint_frame
@@ -111,11 +116,9 @@ def _kernels(real: Any) -> SimpleNamespace:
         # joint state
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
-        # scratch; positions and velocities about the origin of the tree's root body
-        node_quat: wp.array[quat],  # [node]
-        node_offset: wp.array[vec3],  # [node] m
-        node_velocity: wp.array[vec6],  # [node] rad/s, m/s
-        # body state
+        # tree states
+        data: data_struct,
+        # body state; empty: not written, and worlds with tree states of this joint state are skipped
         body_q: wp.array[wp.transform],  # [body] m, xyzw
         body_qd: wp.array[wp.spatial_vector],  # [body] m/s of the centre of mass, rad/s
     ):
@@ -131,6 +134,20 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_base = topology.world_body[world]
         coord_base = topology.world_coord[world]
         dof_base = topology.world_dof[world]
+        tree_base = topology.world_tree[world]
+        coord_count = data.template_coord_count[template]
+        world_dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
+        writes = body_q.shape[0] > 0
+        if selected.shape[0] > 0:
+            data.world_groups[world] = 0  # parts of two states
+        else:
+            if not writes and data.world_groups[world] == groups.world_made[world]:
+                same = numbers_kept(joint_q, data.joint_q, coord_base, coord_count)
+                if same * numbers_kept(joint_qd, data.joint_qd, dof_base, world_dof_count) != 0:
+                    return
+            keep_numbers(joint_q, data.joint_q, coord_base, coord_count)
+            keep_numbers(joint_qd, data.joint_qd, dof_base, world_dof_count)
+            data.world_groups[world] = groups.world_made[world]
         ref = vec3()
         # The previous carrier mostly carries the next one, so its data are kept in registers.
         loaded = int(-1)
@@ -189,12 +206,14 @@ def _kernels(real: Any) -> SimpleNamespace:
                     linear = vec3()
                 else:
                     if carrier != loaded:
-                        rotation = node_quat[node_base + carrier]
-                        offset = node_offset[node_base + carrier]
-                        omega = angular_part(node_velocity[node_base + carrier])
-                        linear = linear_part(node_velocity[node_base + carrier])
+                        rotation = data.node_quat[node_base + carrier]
+                        offset = data.node_offset[node_base + carrier]
+                        omega = angular_part(data.node_velocity[node_base + carrier])
+                        linear = linear_part(data.node_velocity[node_base + carrier])
                         loaded = carrier
                     anchor_p = offset + wp.quat_rotate(rotation, anchor_p)
+                if welded and not writes:
+                    continue
                 if welded:
                     turned = quat_renormalize(chain_rotation(rotation, frame_rotation))
                     write_body(
@@ -207,9 +226,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                         omega,
                     )
                     if selected.shape[0] > 0:
-                        node_quat[node] = turned
-                        node_offset[node] = anchor_p
-                        node_velocity[node] = spatial(omega, linear)
+                        data.node_quat[node] = turned
+                        data.node_offset[node] = anchor_p
+                        data.node_velocity[node] = spatial(omega, linear)
                     continue
                 loaded = local_node
                 coord = coord_base + topology.node_coord[index]
@@ -245,6 +264,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 offset = anchor_p + shift
                 if carrier < 0:
                     ref = offset
+                    data.tree_ref[tree_base + topology.node_tree[index]] = ref
                     offset = vec3()
                     anchor_p = -shift  # anchor_p - ref would cancel far from the world's origin
                 com_arm = wp.quat_rotate(rotation, com)
@@ -273,15 +293,16 @@ def _kernels(real: Any) -> SimpleNamespace:
                     omega = read_vec3(joint_qd, public_dof + 3)
                     linear = read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm)
 
-                write_body(
-                    body_q,
-                    body_qd,
-                    body,
-                    rotation,
-                    ref + offset,
-                    linear + wp.cross(omega, offset + com_arm),
-                    omega,
-                )
+                if writes:
+                    write_body(
+                        body_q,
+                        body_qd,
+                        body,
+                        rotation,
+                        ref + offset,
+                        linear + wp.cross(omega, offset + com_arm),
+                        omega,
+                    )
             else:
                 # The body stays as it is and carries selected joints further out.
                 loaded = local_node
@@ -293,9 +314,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                 omega = widen_vec3(wp.spatial_bottom(body_qd[body]))
                 arm = offset + wp.quat_rotate(rotation, widen_vec3(body_com[body]))
                 linear = widen_vec3(wp.spatial_top(body_qd[body])) - wp.cross(omega, arm)
-            node_quat[node] = rotation
-            node_offset[node] = offset
-            node_velocity[node] = spatial(omega, linear)
+            data.node_quat[node] = rotation
+            data.node_offset[node] = offset
+            data.node_velocity[node] = spatial(omega, linear)
 
     return SimpleNamespace(compute_body_states=compute_body_states)
 
@@ -304,11 +325,8 @@ class _Scratch:
     """Arrays of `eval_fk`, kept per model: a recorded call stays valid, and later calls allocate nothing."""
 
     def __init__(self, model: Model):
-        node = model.joint_count
         self.real = wp.float64
-        self.node_quat = wp.empty(node, dtype=quat_type(self.real), device=model.device)
-        self.node_offset = wp.empty(node, dtype=vec3_type(self.real), device=model.device)
-        self.node_velocity = wp.empty(node, dtype=vec6_type(self.real), device=model.device)
+        self.tree_states = make_tree_states(model, self.real)
         self.selection = JointSelection(model)
         self.groups = RigidGroups(model, self.real)
 
@@ -328,10 +346,10 @@ def _launch_body_states(
     worlds: wp.array,
     joint_q: wp.array,
     joint_qd: wp.array,
-    state: State,
+    bodies: tuple[wp.array, wp.array],
     selected: wp.array,
     due: wp.array,
-    scratch: tuple[wp.array, wp.array, wp.array],
+    tree_states: Any,
     groups: RigidGroups,
     real: Any,
 ) -> None:
@@ -351,7 +369,7 @@ def _launch_body_states(
             joint_q,
             joint_qd,
         ],
-        outputs=[*scratch, state.body_q, state.body_qd],
+        outputs=[tree_states, *bodies],
         device=model.device,
     )
 
@@ -362,19 +380,36 @@ def eval_body_state(
     """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
 
     `workspace.groups` must be up to date. With `due`, of shape [world], worlds where it is 0 are left as
-    they are.
-    Overwrites `node_quat`, `node_offset` and `node_acceleration` of the workspace.
+    they are. Overwrites `workspace.tree_states`, of which `node_quat` and `node_offset` are a part.
     """
-    scratch = (workspace.node_quat, workspace.node_offset, workspace.node_acceleration)
     _launch_body_states(
         model,
         worlds,
         state.joint_q,
         state.joint_qd,
-        state,
+        (state.body_q, state.body_qd),
         workspace.no_selection,
         workspace.no_selection if due is None else due,
-        scratch,
+        workspace.tree_states,
+        workspace.groups,
+        workspace.real,
+    )
+
+
+def eval_tree_states(model: Model, worlds: wp.array, state: State, workspace: Workspace) -> None:
+    """Bring `workspace.tree_states` up to date with the joint state of `state`, for the worlds given.
+
+    `workspace.groups` must be up to date. No bodies of `state` are written.
+    """
+    _launch_body_states(
+        model,
+        worlds,
+        state.joint_q,
+        state.joint_qd,
+        (workspace.no_poses, workspace.no_velocities),
+        workspace.no_selection,
+        workspace.no_selection,
+        workspace.tree_states,
         workspace.groups,
         workspace.real,
     )
@@ -386,17 +421,16 @@ def eval_fk_of_worlds(model: Model, worlds: wp.array, state: State) -> None:
     Entries of -1 name no world.
     """
     scratch = _scratch_of(model)
-    nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     scratch.groups.update(worlds)
     _launch_body_states(
         model,
         worlds,
         state.joint_q,
         state.joint_qd,
-        state,
+        (state.body_q, state.body_qd),
         scratch.selection.all,
         scratch.selection.all,
-        nodes,
+        scratch.tree_states,
         scratch.groups,
         scratch.real,
     )
@@ -415,7 +449,6 @@ def eval_fk_of_articulations(model: Model, worlds: wp.array, state: State, mask:
         mask: Articulations to update, truth values of shape [articulation].
     """
     scratch = _scratch_of(model)
-    nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     scratch.groups.update(worlds)
     selected = scratch.selection.of_worlds(worlds, mask)
     _launch_body_states(
@@ -423,10 +456,10 @@ def eval_fk_of_articulations(model: Model, worlds: wp.array, state: State, mask:
         worlds,
         state.joint_q,
         state.joint_qd,
-        state,
+        (state.body_q, state.body_qd),
         selected,
         scratch.selection.all,
-        nodes,
+        scratch.tree_states,
         scratch.groups,
         scratch.real,
     )
@@ -467,17 +500,16 @@ def eval_fk(
     check_array(model, joint_qd, (model.joint_dof_count,), wp.float32, "eval_fk: joint_qd")
     scratch = _scratch_of(model)
     selected = scratch.selection.of_arguments(mask, indices, joint_mask, int(body_flag_filter))
-    nodes = (scratch.node_quat, scratch.node_offset, scratch.node_velocity)
     scratch.groups.update(model.structure.worlds)
     _launch_body_states(
         model,
         model.structure.worlds,
         joint_q,
         joint_qd,
-        state,
+        (state.body_q, state.body_qd),
         selected,
         scratch.selection.all,
-        nodes,
+        scratch.tree_states,
         scratch.groups,
         scratch.real,
     )

@@ -2,8 +2,8 @@
 
 Reads   joint_q of the old state; workspace: dof_velocity, dof_velocity_next, node_rotation, tree_spin,
         dof_kick
-Writes  joint_q, joint_qd, body_q, body_qd of the new state; overwrites workspace node_quat, node_offset,
-        node_acceleration, dof_kick, dof_product
+Writes  joint_q, joint_qd, body_q, body_qd of the new state; overwrites workspace tree_states (with node_quat
+        and node_offset), dof_kick, dof_product
 
 A free joint's coordinates move with the body origin, whatever its joint frames are; its public velocity is
 that of the centre of mass, so it is taken back there with the new orientation.

@@ -1,6 +1,6 @@
 """Rigid groups: a body that moves by a joint, and all bodies that are fixed to it, taken as one.
 
-Reads   joint frames, body_mass, body_com, body_inertia
+Reads   joint frames and axes, body_mass, body_com, body_inertia
 Writes  what `RigidGroups` holds
 
 A robot file has many links without a joint of their own: feet, sensors, housings, frames without mass. The
@@ -42,6 +42,7 @@ def carrier_frame_struct(real: Any) -> Any:
         # The joint's frame on the body: inverse orientation, position [m]
         child_rotation: quat
         child_position: vec3
+        axis: vec3  # of the joint's first dof, in axes of the body
         # The whole group, in axes of the carrier; inertia about its centre as (xx, xy, xz, yy, yz, zz)
         mass: real  # kg
         com: vec3  # m
@@ -76,9 +77,10 @@ def rigid_groups_struct(real: Any) -> Any:
     class RigidGroupsData:
         carriers: wp.array(dtype=CarrierFrame)  # [node]
         welds: wp.array(dtype=WeldFrame)  # [node]
-        world_made: wp.array[int]  # [world] 1: made of the copies below
+        world_made: wp.array[int]  # [world] how often they were made, of the copies below
         parent_frame: wp.array[wp.transform]  # [joint] joint_X_p
         child_frame: wp.array[wp.transform]  # [joint] joint_X_c
+        joint_axis: wp.array[wp.vec3]  # [dof]
         body_mass: wp.array[float]  # [body]
         body_com: wp.array[wp.vec3]  # [body]
         body_inertia: wp.array[wp.mat33]  # [body]
@@ -144,6 +146,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     matrix_from_quat = rotation_functions(real).matrix_from_quat
     rotate_sym = rotation_functions(real).rotate_sym
     widen_vec3 = conversion_functions(real).widen_vec3
+    widen_axis = conversion_functions(real).widen_axis
     widen_rotation = conversion_functions(real).widen_rotation
     transforms = record_functions(wp.transform)
     numbers = record_functions(float)
@@ -181,6 +184,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         topology: Topology,
         joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
         joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
+        joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
         body_mass: wp.array[float],  # [body] kg
         body_com: wp.array[wp.vec3],  # [body] m, body frame
         body_inertia: wp.array[wp.mat33],  # [body] kg m^2, about the centre of mass, body axes
@@ -196,9 +200,12 @@ def _kernels(real: Any) -> SimpleNamespace:
         node_base = topology.world_joint[world]
         body_base = topology.world_body[world]
         body_count = topology.template_body[template + 1] - topology.template_body[template]
+        dof_base = topology.world_dof[world]
+        dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
         if groups.world_made[world] != 0:
             same = transforms_kept(joint_X_p, groups.parent_frame, node_base, node_count)
             same = same * transforms_kept(joint_X_c, groups.child_frame, node_base, node_count)
+            same = same * vectors_kept(joint_axis, groups.joint_axis, dof_base, dof_count)
             same = same * numbers_kept(body_mass, groups.body_mass, body_base, body_count)
             same = same * vectors_kept(body_com, groups.body_com, body_base, body_count)
             same = same * matrices_kept(body_inertia, groups.body_inertia, body_base, body_count)
@@ -206,10 +213,11 @@ def _kernels(real: Any) -> SimpleNamespace:
                 return
         keep_transforms(joint_X_p, groups.parent_frame, node_base, node_count)
         keep_transforms(joint_X_c, groups.child_frame, node_base, node_count)
+        keep_vectors(joint_axis, groups.joint_axis, dof_base, dof_count)
         keep_numbers(body_mass, groups.body_mass, body_base, body_count)
         keep_vectors(body_com, groups.body_com, body_base, body_count)
         keep_matrices(body_inertia, groups.body_inertia, body_base, body_count)
-        groups.world_made[world] = 1
+        groups.world_made[world] = groups.world_made[world] + 1
 
         # Frames, and masses. The centre of mass of a group is summed as its distance from the carrier's.
         for local_node in range(node_count):
@@ -244,6 +252,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                 frame.position = position
                 frame.child_rotation = child_rotation
                 frame.child_position = child_position
+                if topology.node_dof_count[index] > 0:
+                    axis = widen_axis(joint_axis[dof_base + topology.node_qd[index]])
+                    frame.axis = wp.quat_rotate_inv(child_rotation, axis)
                 frame.mass = real(body_mass[body])
                 frame.com = com
                 groups.carriers[node_base + local_node] = frame
@@ -312,7 +323,7 @@ class RigidGroups:
         self.data.world_made = wp.zeros(model.world_count, dtype=int, device=device)
         self.data.parent_frame = wp.zeros_like(model.joint_X_p)
         self.data.child_frame = wp.zeros_like(model.joint_X_c)
-        for name in ("body_mass", "body_com", "body_inertia"):
+        for name in ("joint_axis", "body_mass", "body_com", "body_inertia"):
             setattr(self.data, name, wp.zeros_like(getattr(model, name)))
 
     def update(self, worlds: wp.array) -> None:
@@ -326,6 +337,7 @@ class RigidGroups:
                 model.topology,
                 model.joint_X_p,
                 model.joint_X_c,
+                model.joint_axis,
                 model.body_mass,
                 model.body_com,
                 model.body_inertia,

@@ -12,6 +12,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.rigid_groups import RigidGroups
+from pluriverse.dynamics.tree_states import make_tree_states
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.spatial import vec10_type
 from pluriverse.model import Model
@@ -83,6 +84,9 @@ class Workspace:
     data: Any
     """The same arrays as one `wp.struct` (`workspace_struct(real)`), to pass to a kernel."""
 
+    tree_states: Any
+    """Poses and velocities of the last joint state that the stages were applied to (`tree_states.py`). Its
+    `node_quat` and `node_offset` are those below."""
     groups: RigidGroups
     """The rigid groups of the model. Arrays of carriers (`rigid_groups.py`) below hold nothing for the nodes
     of bodies welded to others."""
@@ -163,6 +167,9 @@ class Workspace:
 
     no_selection: wp.array
     """The empty selection of joints or worlds, which stands for all of them."""
+    no_poses: wp.array
+    no_velocities: wp.array
+    """Empty `body_q` and `body_qd`, where no bodies are to be written."""
 
     def __init__(self, model: Model, real: Any):
         precision_name(real)  # raises for other types
@@ -170,14 +177,13 @@ class Workspace:
         self._model = model
         self.data = workspace_struct(real)()
         self.groups = RigidGroups(model, real)
+        self.tree_states = make_tree_states(model, real)
         vec3, vec6, vec10 = vec3_type(real), vec6_type(real), vec10_type(real)
-        mat33, quat = mat33_type(real), quat_type(real)
+        mat33 = mat33_type(real)
         node, dof, row = model.joint_count, model.joint_dof_count, model.world_row_count
         shapes = {
             "tree_ref": (model.tree_count, vec3),
-            "node_quat": (node, quat),
             "node_rotation": (node, mat33),
-            "node_offset": (node, vec3),
             "node_com": (node, vec3),
             "group_com": (node, vec3),
             "group_inertia": (node, vec6),
@@ -206,6 +212,12 @@ class Workspace:
             array = wp.zeros(size, dtype=dtype, device=model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
+        for name in ("node_quat", "node_offset"):
+            array = getattr(self.tree_states, name)
+            setattr(self, name, array)
+            setattr(self.data, name, array)
+        self.no_poses = wp.empty(0, dtype=wp.transform, device=model.device)
+        self.no_velocities = wp.empty(0, dtype=wp.spatial_vector, device=model.device)
         self.no_selection = wp.empty(0, dtype=int, device=model.device)
         self.world_due = wp.zeros(model.world_count, dtype=int, device=model.device)
 

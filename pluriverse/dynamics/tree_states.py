@@ -1,0 +1,58 @@
+"""Tree states: poses and velocities of bodies about the reference points of their trees, kept between steps.
+
+A step ends with the bodies at its new joint state, and the next one begins at that joint state unless a user
+has written to it. So tree states are kept together with the joint state that they follow from. The kinematics
+stage compares the two bit by bit, and computes the tree states of a world anew only where they differ, or
+where its rigid groups have been made anew since.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.math.precision import quat_type, vec3_type, vec6_type
+from pluriverse.model import Model
+
+
+@functools.cache
+def tree_states_struct(real: Any) -> Any:
+    """Return the `wp.struct` that hands tree states to a kernel, for scalars of type `real`."""
+    vec3 = vec3_type(real)
+    vec6 = vec6_type(real)
+    quat = quat_type(real)
+
+    @wp.struct
+    class TreeStateData:
+        # The reference point of a tree is the origin of its root body.
+        tree_ref: wp.array(dtype=vec3)  # [tree] m
+        node_quat: wp.array(dtype=quat)  # [node] body to world, xyzw; of carriers
+        node_offset: wp.array(dtype=vec3)  # [node] m, origin from the reference point; of carriers
+        node_velocity: wp.array(dtype=vec6)  # [node] rad/s, m/s about the reference point; of carriers
+        # what it was made of
+        joint_q: wp.array[float]  # [coord]
+        joint_qd: wp.array[float]  # [dof]
+        world_groups: wp.array[int]  # [world] `RigidGroupsData.world_made`; 0: nothing is kept
+        template_coord_count: wp.array[int]  # [template]
+
+    return TreeStateData
+
+
+def make_tree_states(model: Model, real: Any) -> Any:
+    """Return the struct for all worlds of a model, with nothing kept."""
+    result = tree_states_struct(real)()
+    sizes = {
+        "tree_ref": (model.tree_count, vec3_type(real)),
+        "node_quat": (model.joint_count, quat_type(real)),
+        "node_offset": (model.joint_count, vec3_type(real)),
+        "node_velocity": (model.joint_count, vec6_type(real)),
+        "joint_q": (model.joint_coord_count, wp.float32),
+        "joint_qd": (model.joint_dof_count, wp.float32),
+        "world_groups": (model.world_count, wp.int32),
+    }
+    for name, (size, dtype) in sizes.items():
+        setattr(result, name, wp.zeros(size, dtype=dtype, device=model.device))
+    counts = np.array([template.coord_count for template in model.templates], dtype=np.int32)
+    result.template_coord_count = wp.array(counts, dtype=wp.int32, device=model.device)
+    return result
