@@ -215,7 +215,7 @@ class Mesh(MeshShapes):
         total = a + b + c
         first = np.einsum("i,ij->j", volumes, total) / 4.0
         # ∫ x xᵀ over a tetrahedron (0, a, b, c) is V/20 (aaᵀ + bbᵀ + ccᵀ + ssᵀ) with s = a + b + c.
-        second = sum(np.einsum("i,ij,ik->jk", volumes, p, p) for p in (a, b, c, total)) / 20.0
+        second = _second_moments(volumes, a, b, c, total) / 20.0
         return self._from_moments(
             density, volume, first, second, centre
         )  # an inside-out surface has V, S < 0
@@ -227,7 +227,7 @@ class Mesh(MeshShapes):
         total = a + b + c
         first = np.einsum("i,ij->j", areas, total) / 3.0
         # ∫ x xᵀ over a triangle (a, b, c) is A/12 (aaᵀ + bbᵀ + ccᵀ + ssᵀ) with s = a + b + c.
-        second = sum(np.einsum("i,ij,ik->jk", areas, p, p) for p in (a, b, c, total)) / 12.0
+        second = _second_moments(areas, a, b, c, total) / 12.0
         if not areas.sum() > 0.0:
             raise ValueError(f"{self.name}: every triangle has zero area, so the surface cannot be weighed.")
         return self._from_moments(area_density, areas.sum(), first, second, centre)
@@ -499,6 +499,14 @@ class Mesh(MeshShapes):
 
 _LOADED: weakref.WeakValueDictionary[tuple[Any, ...], Mesh] = weakref.WeakValueDictionary()
 """Meshes of files that are in use, so that robots of the same parts share them."""
+
+
+def _second_moments(weights: np.ndarray, *points: np.ndarray) -> np.ndarray:
+    """Return the sum of weight x xᵀ over the points x of each part, [part, 3] each."""
+    rows = np.ascontiguousarray(np.stack(points).transpose(2, 0, 1))
+    # einsum, since products of BLAS may round by the number of its threads.
+    moments: np.ndarray = np.einsum("jpi,kpi->jk", rows * weights, rows)
+    return moments
 
 
 def _file_state(path: str | Path) -> tuple[int, int]:

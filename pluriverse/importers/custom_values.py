@@ -69,7 +69,7 @@ class XmlAttributes:
         self._attributes = [
             attribute
             for _, attribute in builder.custom_attributes.read_all()
-            if not attribute.is_custom_frequency and attribute.namespace != "mujoco"
+            if attribute.namespace != "mujoco" and not attribute.is_custom_frequency
         ]
 
     def names(self, frequencies: Iterable[Entity]) -> set[str]:

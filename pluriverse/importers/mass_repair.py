@@ -73,7 +73,8 @@ def repair_masses(
             _give_inertia(link, carried[index], least, report, mesh_maxhullvert)
             carried[index] = combine_mass_properties([link.mass_properties, *rest])
     armatures = [least_armature(link.joint, armature_default) for link in robot.links]
-    for _ in robot.links:  # each pass gives one link a mass
+    massless = sum(not link.mass_properties.mass > 0.0 for link in robot.links)
+    for _ in range(massless):  # each pass gives one link a mass
         heavier = find_joint_without_pivot(robot, halves, armatures)
         if heavier is None or robot.links[heavier].mass_properties.mass > 0.0:
             break

@@ -95,7 +95,7 @@ class MujocoNamespace:
         values = {key: getattr(model, f"jnt_{field}")[joint] for key, field in JOINT_FIELDS}
         values |= {key: getattr(model, f"dof_{field}")[dof] for key, field in DOF_FIELDS}
         solref = model.jnt_solref[joint]
-        authored = not np.allclose(solref, DEFAULT_SOLREF)
+        authored = not _is_default(solref)
         if authored:  # always, or only until the model gets gains
             mode = SolrefMode.RAW if self.is_asked else SolrefMode.MJCF_DEFAULT
             values |= {"solreflimit": solref, "solreflimit_mode": mode}
@@ -110,7 +110,7 @@ class MujocoNamespace:
         """Return the custom attributes of a geom."""
         fields = (*GEOM_FIELDS, *READ_FIELDS) if self.is_asked else GEOM_FIELDS
         values = {key: getattr(model, f"geom_{field}")[geom] for key, field in fields}
-        if self.is_asked and not np.allclose(model.geom_solref[geom], DEFAULT_SOLREF):
+        if self.is_asked and not _is_default(model.geom_solref[geom]):
             values |= {"solref": model.geom_solref[geom], "solref_mode": SolrefMode.RAW}
         return self.selected(**values)
 
@@ -136,6 +136,12 @@ class MujocoNamespace:
         return given
 
 
+def _is_default(solref: np.ndarray) -> bool:
+    """Return whether the constants of a reference are MuJoCo's own."""
+    # Nearly always to the last bit, which is quicker to see.
+    return np.array_equal(solref, DEFAULT_SOLREF) or np.allclose(solref, DEFAULT_SOLREF)
+
+
 def _given_options(source: MjcfSource) -> set[str]:
     """Return the names of the options that a document sets; without XML, those that are not default."""
     if source.tree is not None:
@@ -143,7 +149,7 @@ def _given_options(source: MjcfSource) -> set[str]:
     return {
         name
         for name, default in _default_options().items()
-        if not np.array_equal(default, getattr(source.model.opt, name))
+        if np.any(default != getattr(source.model.opt, name))
     }
 
 
