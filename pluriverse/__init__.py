@@ -142,6 +142,7 @@ __all__ = [
 _LAZY_ROOMS = (
     "actuators",
     "cluster",
+    "config",
     "envs",
     "geometry",
     "gymapi",

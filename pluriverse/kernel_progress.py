@@ -2,7 +2,8 @@
 
 Warp tells its logger of every module that it loads. The logger here shows those of this package as one bar,
 and hands on everything else. Nothing is shown of modules that come from the cache, nor where Warp is told to
-be quiet (`wp.config.log_level`), and a logger set by others stays.
+be quiet (`wp.config.log_level`), and a logger set by others stays. `pluriverse.config.verbose` asks for
+more or for nothing.
 """
 
 import re
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import warp as wp
+
+from pluriverse import config
 
 _LOADED = re.compile(r"\s*Module pluriverse\S* .*load on device .* took [\d.]+ ms\s*\((\w+)\)")
 BAR_WIDTH = 24
@@ -39,21 +42,25 @@ class KernelProgress:
 
     def debug(self, message: str) -> None:
         """Hand on."""
-        if not self.is_muted:
+        if not self.is_muted and config.verbose is not False:
             self._base.debug(message)
 
     def info(self, message: str) -> None:
         """Count a module of this package, hand on everything else."""
         loaded = _LOADED.match(message)
         if loaded is None:
-            if not self.is_muted:
+            if not self.is_muted and config.verbose is not False:
                 self._base.info(message)
+            return
+        if config.verbose:
+            self._base.info(message)
             return
         with self._lock:
             self._loaded += 1
             if loaded[1] == "compiled":
                 self._compiled += 1
-                self._show()
+                if config.verbose is None:
+                    self._show()
 
     def warning(self, message: str, category: Any = None, stacklevel: int = 1) -> None:
         """Hand on."""

@@ -38,7 +38,6 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("take pluriverse.actuators, or write forces to Control.joint_f", "controllers"),
         (_IK, "ik"),
         ("it runs Newton's own examples; write the loop, with ViewerNull or a Simulation", "examples"),
-        ("settings are arguments here; messages and the kernel cache of Warp are set in wp.config", "config"),
     ),
     "actuators": (
         (

@@ -12,7 +12,10 @@ MAP = PACKAGE.parent / "docs" / "architecture.md"
 CONTRIBUTING = PACKAGE.parent / "CONTRIBUTING.md"
 
 # Modules of the package itself that every room may use; they use none.
-GROUND = ("files", "kernel_progress", "launch", "launch_list", "newton_names", "options", "warnings")
+GROUND = (
+    *("config", "files", "kernel_progress", "launch", "launch_list"),
+    *("newton_names", "options", "warnings"),
+)
 # What has the import paths of other systems, for scripts written for them. Nothing here uses it.
 FOREIGN_PATHS = ("entity", "gymtorch", "gymutil", "terrain_utils", "torch_utils", "usd", "utils")
 # Methods that make something of a higher room, of the object that they belong to. The import stands in them.

@@ -4,17 +4,15 @@ Puli, Ada, Heron and the cart and pole belong to this package. The files of othe
 searched in your folders, then fetched from the MuJoCo Menagerie, if its package is installed.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from pluriverse import config
 from pluriverse.model_builder import ModelBuilder
 
-ASSET_VARIABLE = "PLURIVERSE_ASSETS"
-"""Environment variable with folders of robots, separated as in PATH."""
 _BUNDLED = Path(__file__).parent.parent / "scenes" / "robots"
 _OWN = Path(__file__).parent / "assets"
 # Depth below an asset folder down to which a file is looked for.
@@ -172,8 +170,8 @@ ROBOTS: dict[str, Robot] = {
 def find_robot(name: str, asset_roots: Sequence[str | Path] = ()) -> Path:
     """Return the file of a robot.
 
-    It is looked for in `asset_roots`, in the folders of `PLURIVERSE_ASSETS`, below each of them down to three
-    folders deep, and then in the MuJoCo Menagerie.
+    It is looked for in `asset_roots`, in those of `pluriverse.config.asset_roots`, below each of them down to
+    three folders deep, and then in the MuJoCo Menagerie.
 
     Args:
         name: Name of the robot, of `ROBOTS`.
@@ -188,7 +186,7 @@ def find_robot(name: str, asset_roots: Sequence[str | Path] = ()) -> Path:
         if (folder / robot.files[0]).is_file():
             return folder / robot.files[0]
     folders = [Path(folder) for folder in asset_roots]
-    folders += [Path(part) for part in os.environ.get(ASSET_VARIABLE, "").split(os.pathsep) if part]
+    folders += config.asset_folders()
     for folder in folders:
         if not folder.is_dir():
             raise FileNotFoundError(f"robot '{name}': the asset folder '{folder}' does not exist.")
@@ -204,7 +202,7 @@ def find_robot(name: str, asset_roots: Sequence[str | Path] = ()) -> Path:
         f"robot '{name}': its file ({' or '.join(robot.files)}) is not shipped with this package, and "
         "was not "
         f"found in {tried}. Name the folder that holds it: asset_roots=[...], --asset-root FOLDER, or the "
-        f"environment variable {ASSET_VARIABLE}. {reason}"
+        f"environment variable {config.ASSET_ROOTS_VARIABLE}. {reason}"
     )
 
 
@@ -330,7 +328,7 @@ def _fetch_reason(robot: Robot) -> Path | str:
             f"Or pip install 'pluriverse[menagerie]', which fetches '{robot.menagerie}' from the MuJoCo "
             "Menagerie."
         )
-    from pluriverse.scene.asset_cache import OFFLINE_VARIABLE, is_offline
+    from pluriverse.config import OFFLINE_VARIABLE, is_offline
 
     cache = mujoco_menagerie.Cache()
     try:

@@ -7,7 +7,6 @@ nor a second process leaves a part of one behind. Processes that want the same e
 
 import contextlib
 import json
-import os
 import shutil
 import time
 import uuid
@@ -16,9 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-# Documented environment variables: folder of the cache, and whether fetching is forbidden.
-CACHE_VARIABLE = "SAP_WARP_ASSET_CACHE"
-OFFLINE_VARIABLE = "SAP_WARP_ASSET_OFFLINE"
+from pluriverse import config
 
 # Polling interval of a process that waits for another [s].
 LOCK_INTERVAL = 0.05
@@ -48,13 +45,8 @@ def in_cache(folder: str | Path | None) -> Iterator[None]:
 
 def cache_folder() -> Path:
     """Return the folder of the cache."""
-    folder = _FOLDER.get() or os.environ.get(CACHE_VARIABLE)
-    return Path(folder).expanduser() if folder else Path.home() / ".cache" / "sap_warp" / "assets"
-
-
-def is_offline() -> bool:
-    """Return whether the environment forbids to fetch anything."""
-    return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() in ("1", "true", "yes", "on")
+    folder = _FOLDER.get()
+    return Path(folder).expanduser() if folder else config.asset_cache_folder()
 
 
 def stored_files(entry: Path) -> Path | None:
@@ -89,7 +81,7 @@ def store(entry: Path, source: dict[str, Any], fill: Callable[[Path], None], *, 
     except OSError as error:
         raise AssetFetchError(
             f"the asset cache '{cache_folder()}' cannot be written: {error.strerror or error}; set "
-            f"{CACHE_VARIABLE} to a folder that can"
+            f"{config.ASSET_CACHE_VARIABLE} to a folder that can"
         ) from error
 
 

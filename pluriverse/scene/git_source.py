@@ -20,11 +20,10 @@ from urllib.parse import unquote
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
+from pluriverse.config import OFFLINE_VARIABLE, is_offline
 from pluriverse.scene.asset_cache import (
-    OFFLINE_VARIABLE,
     AssetFetchError,
     cache_folder,
-    is_offline,
     store,
     stored_files,
 )

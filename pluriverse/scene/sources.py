@@ -9,8 +9,9 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from pluriverse.config import OFFLINE_VARIABLE, is_offline
 from pluriverse.scene.assembly import Assembly
-from pluriverse.scene.asset_cache import OFFLINE_VARIABLE, AssetFetchError, is_offline
+from pluriverse.scene.asset_cache import AssetFetchError
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.git_source import GitSource, checkout, parse_inner_path
 from pluriverse.scene.local_files import is_below, outside_message

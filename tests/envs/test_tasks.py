@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 from pluriverse import envs  # noqa: E402
 from pluriverse.envs.registry import TASKS, find_task, takes_argument  # noqa: E402
-from pluriverse.envs.robots import ASSET_VARIABLE  # noqa: E402
+from pluriverse.config import ASSET_ROOTS_VARIABLE  # noqa: E402
 from pluriverse.model_builder import ModelBuilder  # noqa: E402
 
 OWN = ["cartpole", "ant", "puli-rough", "reach", "lift", "turn"]
@@ -91,7 +91,7 @@ def test_a_robot_whose_file_is_missing_is_named_with_the_places(tmp_path, monkey
     """The message says where it was looked for and what to do; folders below a root are searched."""
     monkeypatch.setenv("SAP_WARP_ASSET_OFFLINE", "1")
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv(ASSET_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(ASSET_ROOTS_VARIABLE, str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"robot 'go1'.*--asset-root FOLDER.*PLURIVERSE_ASSETS"):
         envs.find_robot("go1")
     with pytest.raises(FileNotFoundError, match="does not exist"):

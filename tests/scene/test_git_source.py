@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from pluriverse.config import is_offline
 from pluriverse.scene import SapSceneLoaderError, git_source, load_scene
-from pluriverse.scene.asset_cache import AssetFetchError, cache_folder, is_offline
+from pluriverse.scene.asset_cache import AssetFetchError, cache_folder
 from pluriverse.scene.git_source import GitSource, checkout, git_protocol
 
 from .scene_files import write_scene
