@@ -6,8 +6,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from pluriverse import envs  # noqa: E402
-from pluriverse.envs.registry import TASKS, find_task, takes_argument  # noqa: E402
 from pluriverse.config import ASSET_ROOTS_VARIABLE  # noqa: E402
+from pluriverse.envs.registry import TASKS, find_task, takes_argument  # noqa: E402
 from pluriverse.model_builder import ModelBuilder  # noqa: E402
 
 OWN = ["cartpole", "ant", "puli-rough", "reach", "lift", "turn"]
