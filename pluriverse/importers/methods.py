@@ -84,7 +84,13 @@ def add_urdf(
 
 
 @with_options(UsdOptions, tolerated=OTHER_OPTIONS["add_usd"])
-def add_usd(builder: Any, source: str | Path | Any, **options: Unpack[UsdOptions]) -> "ImportReport":
+def add_usd(
+    builder: Any,
+    source: str | Path | Any,
+    *,
+    path_resolver: Callable[[str | None, str], str] | None = None,
+    **options: Unpack[UsdOptions],
+) -> "ImportReport":
     """Add the rigid bodies, joints, colliders and display geometry of a USD stage to `builder`.
 
     Lengths are in `metersPerUnit` of the stage; without it they are in centimetres, USD's default, with a
@@ -95,6 +101,8 @@ def add_usd(builder: Any, source: str | Path | Any, **options: Unpack[UsdOptions
         builder: The `ModelBuilder` to add to; its `default_shape_cfg` and `default_joint_cfg` supply what the
             stage lacks.
         source: Path of a USD file (usd, usda, usdc, usdz), the text of a usda file, or a `Usd.Stage`.
+        path_resolver: Finds layers and textures: called with the folder of the layer (None for text) and the
+            reference as written, such as `./props/cup.usd`, it returns a path. None goes by USD's resolver.
 
     Returns:
         Report of what was added and what could not be represented.
@@ -108,7 +116,8 @@ def add_usd(builder: Any, source: str | Path | Any, **options: Unpack[UsdOptions
     """
     from pluriverse.importers.usd import import_usd
 
-    return _add("add_usd", UsdOptions, import_usd, builder, source, options)
+    importer = functools.partial(import_usd, path_resolver=path_resolver)
+    return _add("add_usd", UsdOptions, importer, builder, source, options)
 
 
 def _add(

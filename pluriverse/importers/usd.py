@@ -19,6 +19,7 @@ from pluriverse.importers.option_checks import (
     read_patterns,
 )
 from pluriverse.importers.options import UsdOptions, UsdSettings
+from pluriverse.importers.path_resolver import PathResolver
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.usd_actuators import add_actuators
 from pluriverse.importers.usd_bodies import UsdBody, add_links, fix_what_cannot_move, read_bodies
@@ -47,7 +48,9 @@ COLLIDER_KINDS = (
 )
 
 
-def import_usd(builder: Any, source: str | Path | Any, options: UsdOptions) -> ImportReport:
+def import_usd(
+    builder: Any, source: str | Path | Any, options: UsdOptions, path_resolver: PathResolver | None = None
+) -> ImportReport:
     """Add a USD stage to `builder`: `add_usd` with all its options."""
     check_factor("add_usd", options, "joint_drive_gains_scaling", may_be_zero=True)
     check_joint_ordering("add_usd", options, "dfs", "bfs")
@@ -58,7 +61,7 @@ def import_usd(builder: Any, source: str | Path | Any, options: UsdOptions) -> I
     if options["base_joint"] is not None:
         settings["floating"] = False
     report = ImportReport(str(source))
-    stage = read_usd(source, settings, report)
+    stage = read_usd(source, settings, report, path_resolver)
     default = stage.stage.GetDefaultPrim()
     robot = RobotDescription(str(default.GetPath()) if default else settings["root_path"], stage.name)
     report.label = robot.label

@@ -14,8 +14,10 @@ from pluriverse.importers.errors import AssetError, AssetFileError
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_matrix
 from pluriverse.importers.limits import check_usd_file, check_usd_layer, check_usda_text
 from pluriverse.importers.options import UsdSettings
+from pluriverse.importers.path_resolver import PathResolver
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_instancers import expand_instancers
+from pluriverse.importers.usd_paths import resolve_layer
 from pluriverse.types import Axis
 
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
@@ -211,10 +213,19 @@ def inverse_matrix(frame: Frame) -> np.ndarray:
     return matrix
 
 
-def read_usd(source: Any, options: UsdSettings, report: ImportReport) -> UsdSource:
+def read_usd(
+    source: Any, options: UsdSettings, report: ImportReport, path_resolver: PathResolver | None = None
+) -> UsdSource:
     """Return the stage of `source`: a path, the text of a usda file, or a `Usd.Stage`.
 
+    Args:
+        source: What to read.
+        options: Options of the importer.
+        report: Report of the import.
+        path_resolver: Finds the files that the stage refers to; None for USD's own resolver.
+
     Raises:
+        ValueError: If there is a resolver for a stage that is open already.
         ImportError: If usd-core is not installed.
         AssetFileError: If there is no such file.
         AssetError: If usd-core cannot read it.
@@ -226,6 +237,12 @@ def read_usd(source: Any, options: UsdSettings, report: ImportReport) -> UsdSour
             "add_usd: usd-core, which reads USD, is not installed. Run: pip install pluriverse[usd]"
         ) from error
     if isinstance(source, Usd.Stage):
+        if path_resolver is not None:
+            raise ValueError(
+                "add_usd: path_resolver is for files and texts, but the source is a Usd.Stage, which found "
+                "its files when it was opened. Pass the file, or open the stage with a resolver context of "
+                "yours (Usd.Stage.Open(path, Ar.DefaultResolverContext([folders]))."
+            )
         stage, name = source, source.GetRootLayer().identifier
     else:
         text = str(source)
@@ -259,7 +276,11 @@ def read_usd(source: Any, options: UsdSettings, report: ImportReport) -> UsdSour
                 layer = Sdf.Layer.FindOrOpen(text)
             if layer:
                 check_usd_layer(layer, name)
-            stage = Usd.Stage.Open(layer if is_text else text)
+            layers = [layer]
+            if layer and path_resolver is not None:
+                folder = None if is_text else Path(text).absolute().parent
+                layers = resolve_layer(layer, folder, path_resolver, name)
+            stage = Usd.Stage.Open(layers[0] if is_text or path_resolver is not None else text)
     report.source = name
     for problem in stage.GetCompositionErrors():
         report.add("broken reference", " ".join(str(problem).split()), "what it refers to is missing")
