@@ -35,6 +35,11 @@ _FOLDERS = ("kernel_cache_dir", "mesh_cache_dir", "asset_cache_dir")
 _SETTINGS = (*_SWITCHES, *_FOLDERS, "asset_roots")
 
 
+def verbosity() -> bool | None:
+    """Return what is printed: `verbose`."""
+    return verbose
+
+
 def mesh_cache_folder() -> Path:
     """Return the folder of what is computed from meshes."""
     return _folder(mesh_cache_dir, MESH_CACHE_VARIABLE, "pluriverse/meshes")

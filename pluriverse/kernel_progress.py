@@ -16,7 +16,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse import config
+from pluriverse.config import verbosity
 
 _LOADED = re.compile(r"\s*Module pluriverse\S* .*load on device .* took [\d.]+ ms\s*\((\w+)\)")
 BAR_WIDTH = 24
@@ -42,24 +42,24 @@ class KernelProgress:
 
     def debug(self, message: str) -> None:
         """Hand on."""
-        if not self.is_muted and config.verbose is not False:
+        if not self.is_muted and verbosity() is not False:
             self._base.debug(message)
 
     def info(self, message: str) -> None:
         """Count a module of this package, hand on everything else."""
         loaded = _LOADED.match(message)
         if loaded is None:
-            if not self.is_muted and config.verbose is not False:
+            if not self.is_muted and verbosity() is not False:
                 self._base.info(message)
             return
-        if config.verbose:
+        if verbosity():
             self._base.info(message)
             return
         with self._lock:
             self._loaded += 1
             if loaded[1] == "compiled":
                 self._compiled += 1
-                if config.verbose is None:
+                if verbosity() is None:
                     self._show()
 
     def warning(self, message: str, category: Any = None, stacklevel: int = 1) -> None:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pluriverse import config
+from pluriverse.config import ASSET_ROOTS_VARIABLE, OFFLINE_VARIABLE, asset_folders, is_offline
 from pluriverse.model_builder import ModelBuilder
 
 _BUNDLED = Path(__file__).parent.parent / "scenes" / "robots"
@@ -186,7 +186,7 @@ def find_robot(name: str, asset_roots: Sequence[str | Path] = ()) -> Path:
         if (folder / robot.files[0]).is_file():
             return folder / robot.files[0]
     folders = [Path(folder) for folder in asset_roots]
-    folders += config.asset_folders()
+    folders += asset_folders()
     for folder in folders:
         if not folder.is_dir():
             raise FileNotFoundError(f"robot '{name}': the asset folder '{folder}' does not exist.")
@@ -202,7 +202,7 @@ def find_robot(name: str, asset_roots: Sequence[str | Path] = ()) -> Path:
         f"robot '{name}': its file ({' or '.join(robot.files)}) is not shipped with this package, and "
         "was not "
         f"found in {tried}. Name the folder that holds it: asset_roots=[...], --asset-root FOLDER, or the "
-        f"environment variable {config.ASSET_ROOTS_VARIABLE}. {reason}"
+        f"environment variable {ASSET_ROOTS_VARIABLE}. {reason}"
     )
 
 
@@ -328,7 +328,6 @@ def _fetch_reason(robot: Robot) -> Path | str:
             f"Or pip install 'pluriverse[menagerie]', which fetches '{robot.menagerie}' from the MuJoCo "
             "Menagerie."
         )
-    from pluriverse.config import OFFLINE_VARIABLE, is_offline
 
     cache = mujoco_menagerie.Cache()
     try:

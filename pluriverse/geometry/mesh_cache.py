@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from pluriverse import config
+from pluriverse.config import MESH_CACHE_VARIABLE, mesh_cache_folder
 from pluriverse.warnings import MeshApproximationWarning
 
 
 def cache_folder(cache_dir: str | Path | None) -> Path:
     """Return the folder in use: the one given, or that of `pluriverse.config.mesh_cache_dir`."""
-    return Path(cache_dir).expanduser() if cache_dir else config.mesh_cache_folder()
+    return Path(cache_dir).expanduser() if cache_dir else mesh_cache_folder()
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
@@ -44,7 +44,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], what: str, *, com
         os.replace(file.name, path)
     except OSError as error:
         warnings.warn(
-            f"{what} could not be kept in '{path.parent}': {error}. Set {config.MESH_CACHE_VARIABLE} to a "
+            f"{what} could not be kept in '{path.parent}': {error}. Set {MESH_CACHE_VARIABLE} to a "
             "folder that can be written to.",
             MeshApproximationWarning,
             stacklevel=3,

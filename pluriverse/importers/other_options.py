@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from pluriverse import config
+from pluriverse.config import verbosity
 from pluriverse.geometry import MESH_HULL_VERTEX_COUNT
 from pluriverse.importers.usd_resolvers import check_resolvers
 from pluriverse.warnings import AssetWarning
@@ -67,7 +67,7 @@ def read_other_options(importer: str, options: Mapping[str, Any]) -> tuple[dict[
         options: The arguments of the call.
     """
     own = dict(options)
-    is_verbose = bool(own.pop("verbose", config.verbose))
+    is_verbose = bool(own.pop("verbose", verbosity()))
     check_resolvers(own.pop("schema_resolvers", None))
     if own.get("mesh_maxhullvert", 0) is None:
         own["mesh_maxhullvert"] = MESH_HULL_VERTEX_COUNT

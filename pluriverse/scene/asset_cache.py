@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from pluriverse import config
+from pluriverse.config import ASSET_CACHE_VARIABLE, asset_cache_folder
 
 # Polling interval of a process that waits for another [s].
 LOCK_INTERVAL = 0.05
@@ -46,7 +46,7 @@ def in_cache(folder: str | Path | None) -> Iterator[None]:
 def cache_folder() -> Path:
     """Return the folder of the cache."""
     folder = _FOLDER.get()
-    return Path(folder).expanduser() if folder else config.asset_cache_folder()
+    return Path(folder).expanduser() if folder else asset_cache_folder()
 
 
 def stored_files(entry: Path) -> Path | None:
@@ -81,7 +81,7 @@ def store(entry: Path, source: dict[str, Any], fill: Callable[[Path], None], *, 
     except OSError as error:
         raise AssetFetchError(
             f"the asset cache '{cache_folder()}' cannot be written: {error.strerror or error}; set "
-            f"{config.ASSET_CACHE_VARIABLE} to a folder that can"
+            f"{ASSET_CACHE_VARIABLE} to a folder that can"
         ) from error
 
 
