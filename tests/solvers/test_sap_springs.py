@@ -197,3 +197,47 @@ def test_springs_of_another_kind_stay():
         solver.set_springs(bodies=body_spring(0, [0.3, 0, 0, 0, 0, 0, 1], 50.0, damping=20.0, axes=1))
         simulation.step(600)
         np.testing.assert_allclose(simulation.state.joint_q.numpy(), [0.3, -0.2], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("body", integers(7), r"body\[0\] is 7, but must be in 0..1"),
+        ("stiffness", numbers(1.0, 2.0), "stiffness has 2 entries, but must have 1: one for each spring"),
+        ("stiffness", numbers(-1.0), r"stiffness\[0\] is -1.0, but must be finite and >= 0"),
+        ("target", poses([0, 0, np.nan, 0, 0, 0, 1]), r"target\[0\] is .*nan.* but must be a number"),
+        ("axes", integers(64), r"axes\[0\] is 64, but must be in 0..63"),
+    ],
+)
+def test_a_wrong_table_of_body_springs_is_refused(name, value, message):
+    """A table that does not fit says which entry is wrong, and the springs before stay."""
+    with pv.Simulation(boxes(2), dt=0.01, threads=1, record=False) as simulation:
+        table = body_spring(1, [0, 0, 0.3, 0, 0, 0, 1], 10.0)
+        setattr(table, name, value)
+        with pytest.raises(ValueError, match=message):
+            simulation.solver.set_springs(bodies=table)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("entry_dof", integers(0, 2), r"entry_dof\[1\] is 2, but must be in 0..1"),
+        ("entry_coord", integers(0, -1), r"entry_coord\[1\] is -1, but must be in 0..1"),
+        ("entry_start", integers(0, 3), "entry_dof has 2 entries, but must have 3"),
+        ("tendon_start", integers(1, 1), r"tendon_start is \[1, 1\], but must begin at 0"),
+        ("dof_count", integers(3), r"dof_count\[0\] is 3 from degree of freedom 0, but the model has 2"),
+        ("rest", numbers(np.nan), r"rest\[0\] is nan, but must be a number"),
+    ],
+)
+def test_a_wrong_table_of_tendons_is_refused(name, value, message):
+    """The same for tendons; limits may be infinite."""
+    builder = pv.ModelBuilder(gravity=0.0)
+    links = [builder.add_link(mass=1.0, inertia=np.eye(3)) for _ in range(2)]
+    builder.add_articulation([builder.add_joint_prismatic(-1, link, axis="x") for link in links])
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, dt=0.01, threads=1, record=False) as simulation:
+        table = tendon(model, (1.0, -1.0), 0.5, 1e3)
+        assert simulation.solver.set_springs(tendons=table)
+        setattr(table, name, value)
+        with pytest.raises(ValueError, match=message):
+            simulation.solver.set_springs(tendons=table)

@@ -50,7 +50,7 @@ from pluriverse.solvers.sap.spring_terms import SpringSet, set_spring_terms
 from pluriverse.solvers.sap.step_status import StepStatus, finalize_steps
 from pluriverse.solvers.sap.unsupported import warn_of_unsupported
 from pluriverse.solvers.sap.workspace import SapWorkspace
-from pluriverse.solvers.springs import BodySpringTable, TendonTable
+from pluriverse.solvers.springs import BodySpringTable, TendonTable, check_body_springs, check_tendons
 from pluriverse.types import ModelFlags
 
 _FRICTION_MODES = {
@@ -422,7 +422,16 @@ class SolverSAP(StepStatus):
     def set_springs(
         self, *, tendons: "TendonTable | None" = None, bodies: "BodySpringTable | None" = None
     ) -> bool:
-        """Let springs act as terms of the objective; see `SolverBase.set_springs`."""
+        """Let springs act as terms of the objective; see `SolverBase.set_springs`.
+
+        Raises:
+            ValueError: If the arrays of a table do not fit each other or the model, or a number is out of
+                range.
+        """
+        if tendons is not None:
+            check_tendons(self.model, tendons)
+        if bodies is not None:
+            check_body_springs(self.model, bodies)
         self._spring_tables[0] = tendons or self._spring_tables[0]
         self._spring_tables[1] = bodies or self._spring_tables[1]
         self._springs = SpringSet(self.model, *self._spring_tables)
