@@ -23,10 +23,10 @@ from pluriverse.collision.pair_table import (
     PairTable,
     named_shapes,
 )
-from pluriverse.collision.shape_pair import bounds_overlap, flat_shape, is_near_plane, is_within_threshold
+from pluriverse.collision.shape_pair import bounds_overlap, flat_shape, is_near_plane
 from pluriverse.collision.shape_state import ShapeState, bounds_vector
 from pluriverse.launch import launch_kernel
-from pluriverse.math.bit_sets import LANE_COUNT, next_set_bit, overlap_functions, sorted_scratch_size
+from pluriverse.math.bit_sets import LANE_COUNT, overlap_functions, sorted_scratch_size
 from pluriverse.model import Model
 
 BROAD_PHASES = ("explicit", "nxn", "sap")
@@ -403,18 +403,3 @@ def find_near_pair(
     if world < 0:
         return
     mark_overlapping_pairs(world, state, PairChoice(), data, table)
-    template = table.world_template[world]
-    first_shape = table.world_shape[world]
-    first_pair = table.pair_start[template * COLLIDER_COUNT]
-    first_word = table.near_start[world]
-    first_row = template * COLLIDER_COUNT
-    for row in range(first_row, first_row + COLLIDER_COUNT):  # not unrolled, as above
-        if ((WITH_PLANE >> (row - first_row)) & 1) == 0:
-            last = table.pair_start[row + 1] - first_pair
-            index = next_set_bit(table.near, first_word, table.pair_start[row] - first_pair, last)
-            while index < last:
-                shape0 = flat_shape(table.pair_shape0[first_pair + index], first_shape)
-                shape1 = flat_shape(table.pair_shape1[first_pair + index], first_shape)
-                if not is_within_threshold(state, shape0, shape1):
-                    clear_bit(table.near, first_word, index)
-                index = next_set_bit(table.near, first_word, index + 1, last)

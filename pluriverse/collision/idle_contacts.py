@@ -15,7 +15,7 @@ import warp as wp
 
 from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.collision.contact_output import ContactOutput
-from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, rotation_of
+from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState, rotation_of
 from pluriverse.launch import launch_kernel
 
 # Change of velocity [m/s²] for the length of the step by which a contact is idle or not. Found by trial on
@@ -29,22 +29,18 @@ def usual_change(dt: float) -> float:
 
 
 @wp.func
-def contact_arm(
-    model: ShapeModel, state: ShapeState, body_q: wp.array[wp.transform], shape: int, point: wp.vec3
-) -> wp.vec3:
-    """Return a contact point, from the middle of its shape, in world axes [m]."""
-    body = model.shape_body[shape]
-    arm = point - state.place[shape].origin
+def contact_arm(place: ShapePlace, body: int, body_q: wp.array[wp.transform], point: wp.vec3) -> wp.vec3:
+    """Return a contact point of a body, -1 for the world, from the middle of its shape, world axes [m]."""
+    arm = point - place.origin
     if body >= 0:
         arm = rotation_of(wp.transform_get_rotation(body_q[body])) * point
-    return arm - state.place[shape].middle
+    return arm - place.middle
 
 
 @wp.func
 def acting_distance(
-    state: ShapeState,
-    shape0: int,
-    shape1: int,
+    place0: ShapePlace,
+    place1: ShapePlace,
     normal: wp.vec3,
     velocity: wp.vec3,
     spin0: wp.vec3,
@@ -53,14 +49,12 @@ def acting_distance(
     sliding_speed: float,
 ) -> float:
     """Return up to which distance a contact acts, whose points part at `velocity` (`contact_horizon`) [m]."""
-    friction = wp.max(state.place[shape0].friction, state.place[shape1].friction)
-    time = wp.max(state.place[shape0].lead, state.place[shape1].lead) / wp.sqrt(1.0 + friction * friction)
+    friction = wp.max(place0.friction, place1.friction)
+    time = wp.max(place0.lead, place1.lead) / wp.sqrt(1.0 + friction * friction)
     parting = wp.dot(normal, velocity)
     sliding = wp.length(velocity - parting * normal)
     # It may act anywhere between its points, and by its moments.
-    turning = wp.length(spin1 - spin0) * wp.max(
-        state.place[shape0].spin_length, state.place[shape1].spin_length
-    )
+    turning = wp.length(spin1 - spin0) * wp.max(place0.spin_length, place1.spin_length)
     between = wp.max(wp.length(spin0), wp.length(spin1)) * wp.max(distance, 0.0)
     opening = wp.max(friction * (sliding + between), sliding_speed)
     return time * (opening + turning - parting)
@@ -78,26 +72,24 @@ def is_idle(
     is_repeated: int,
 ) -> bool:
     """Return whether a contact does not act if velocities change by no more than is usual."""
+    distance = output.separation[slot]
+    if not distance > 0.0:
+        return False
     shape0, shape1 = output.shape0[slot], output.shape1[slot]
-    lead = wp.max(state.place[shape0].lead, state.place[shape1].lead)
-    change = state.place[shape0].change + state.place[shape1].change
+    place0, place1 = state.place[shape0], state.place[shape1]
+    lead = wp.max(place0.lead, place1.lead)
+    change = place0.change + place1.change
     # Of a shape that may come to move at any speed, nothing is idle.
     if is_repeated == 0 and change < ANY_SPEED:
         change = wp.min(change, usual)
-    spin0, spin1 = state.place[shape0].spin, state.place[shape1].spin
-    arm0 = contact_arm(model, state, body_q, shape0, output.point0[slot])
-    arm1 = contact_arm(model, state, body_q, shape1, output.point1[slot])
-    velocity = (
-        state.place[shape1].velocity
-        + wp.cross(spin1, arm1)
-        - state.place[shape0].velocity
-        - wp.cross(spin0, arm0)
-    )
-    distance = output.separation[slot]
+    spin0, spin1 = place0.spin, place1.spin
+    arm0 = contact_arm(place0, model.shape_body[shape0], body_q, output.point0[slot])
+    arm1 = contact_arm(place1, model.shape_body[shape1], body_q, output.point1[slot])
+    velocity = place1.velocity + wp.cross(spin1, arm1) - place0.velocity - wp.cross(spin0, arm0)
     acting = acting_distance(
-        state, shape0, shape1, output.normal[slot], velocity, spin0, spin1, distance, sliding_speed
+        place0, place1, output.normal[slot], velocity, spin0, spin1, distance, sliding_speed
     )
-    return distance > acting + lead * change and distance > 0.0
+    return distance > acting + lead * change
 
 
 @wp.func

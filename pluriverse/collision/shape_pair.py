@@ -7,7 +7,7 @@ import warp as wp
 from pluriverse.collision.contact_output import ContactOutput, write_counts
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
-from pluriverse.collision.shape_state import ShapeModel, ShapeState, bounds_vector
+from pluriverse.collision.shape_state import ShapeModel, ShapePlace, ShapeState, bounds_vector
 from pluriverse.math.bit_sets import next_set_bit
 
 # Least share of the distance of two points that their spins leave to be closed by their speeds: ten times
@@ -97,11 +97,9 @@ def is_near_plane(state: ShapeState, plane: int, shape: int) -> bool:
 
 
 @wp.func
-def middles_apart(state: ShapeState, shape0: int, shape1: int) -> wp.vec3:
+def middles_apart(place0: ShapePlace, place1: ShapePlace) -> wp.vec3:
     """Return the middle of the second of two shapes from that of the first [m], world axes."""
-    return (state.place[shape1].origin - state.place[shape0].origin) + (
-        state.place[shape1].middle - state.place[shape0].middle
-    )
+    return (place1.origin - place0.origin) + (place1.middle - place0.middle)
 
 
 @wp.func
@@ -148,16 +146,16 @@ def relative_speed(
 
 
 @wp.func
-def pair_speed(state: ShapeState, shape0: int, shape1: int) -> float:
+def pair_speed(place0: ShapePlace, place1: ShapePlace) -> float:
     """Return `relative_speed` of two shapes as they move at the start of the step [m/s]."""
     return relative_speed(
-        middles_apart(state, shape0, shape1),
-        state.place[shape0].velocity,
-        state.place[shape0].spin,
-        state.place[shape0].radius,
-        state.place[shape1].velocity,
-        state.place[shape1].spin,
-        state.place[shape1].radius,
+        middles_apart(place0, place1),
+        place0.velocity,
+        place0.spin,
+        place0.radius,
+        place1.velocity,
+        place1.spin,
+        place1.radius,
     )
 
 
@@ -169,62 +167,42 @@ def threshold_at_speed(lead: float, speed: float, spin: float) -> float:
 
 
 @wp.func
-def threshold_at_change(state: ShapeState, shape0: int, shape1: int, change: float) -> float:
-    """Return the distance up to which contacts may act if the relative velocity changes by `change` [m]."""
-    lead = wp.max(state.place[shape0].lead, state.place[shape1].lead)
-    spin = wp.max(wp.length(state.place[shape0].spin), wp.length(state.place[shape1].spin))
-    return threshold_at_speed(lead, pair_speed(state, shape0, shape1) + change, spin)
-
-
-@wp.func
-def threshold_within_gaps(state: ShapeState, shape0: int, shape1: int) -> float:
+def threshold_within_gaps(place0: ShapePlace, place1: ShapePlace) -> float:
     """Return the distance beyond which a pair has no contacts, however fast it is [m]."""
-    return state.place[shape0].gap_threshold + state.place[shape1].gap_threshold
+    return place0.gap_threshold + place1.gap_threshold
 
 
 @wp.func
-def pair_threshold(state: ShapeState, shape0: int, shape1: int) -> float:
+def pair_threshold(place0: ShapePlace, place1: ShapePlace) -> float:
     """Return the largest distance [m] at which a pair has contacts; see `ShapePair.threshold`."""
-    within_gaps = threshold_within_gaps(state, shape0, shape1)
-    if wp.max(state.place[shape0].lead, state.place[shape1].lead) <= 0.0:
-        return wp.min(state.place[shape0].threshold + state.place[shape1].threshold, within_gaps)
-    acting = threshold_at_change(
-        state, shape0, shape1, state.place[shape0].change + state.place[shape1].change
-    )
-    return wp.min(state.place[shape0].margin + state.place[shape1].margin + acting, within_gaps)
+    within_gaps = threshold_within_gaps(place0, place1)
+    lead = wp.max(place0.lead, place1.lead)
+    if lead <= 0.0:
+        return wp.min(place0.threshold + place1.threshold, within_gaps)
+    # Contacts may act up to here if the relative velocity changes by as much as is assumed.
+    spin = wp.max(wp.length(place0.spin), wp.length(place1.spin))
+    speed = pair_speed(place0, place1) + (place0.change + place1.change)
+    acting = threshold_at_speed(lead, speed, spin)
+    return wp.min(place0.margin + place1.margin + acting, within_gaps)
 
 
 @wp.func
-def is_within_threshold(state: ShapeState, shape0: int, shape1: int) -> bool:
-    """Return whether two shapes whose bounds overlap may be closer than the threshold of their pair."""
-    if wp.max(state.place[shape0].lead, state.place[shape1].lead) <= 0.0:
-        return True
-    distance = distance_bound(state, shape0, shape1)
-    # Bounds that overlap where they are need no speeds.
-    if distance == 0.0:
-        return True
-    return distance <= pair_threshold(state, shape0, shape1)
-
-
-@wp.func
-def make_shape_pair(state: ShapeState, world: int, shape0: int, shape1: int) -> ShapePair:
+def make_shape_pair(
+    world: int, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace, threshold: float
+) -> ShapePair:
     """Return the pair with its relative pose."""
     pair = ShapePair()
     pair.world = world
     pair.shape0 = shape0
     pair.shape1 = shape1
-    pair.size0 = state.place[shape0].size
-    pair.size1 = state.place[shape1].size
-    rotation0 = state.place[shape0].rotation
-    inverse0 = wp.transpose(rotation0)
-    pair.rotation0 = rotation0
-    pair.rotation = inverse0 * state.place[shape1].rotation
-    pair.position = inverse0 * (
-        (state.place[shape1].origin - state.place[shape0].origin)
-        + (state.place[shape1].offset - state.place[shape0].offset)
-    )
-    pair.extent = wp.min(state.place[shape0].extent, state.place[shape1].extent)
-    pair.threshold = pair_threshold(state, shape0, shape1)
+    pair.size0 = place0.size
+    pair.size1 = place1.size
+    inverse0 = wp.transpose(place0.rotation)
+    pair.rotation0 = place0.rotation
+    pair.rotation = inverse0 * place1.rotation
+    pair.position = inverse0 * ((place1.origin - place0.origin) + (place1.offset - place0.offset))
+    pair.extent = wp.min(place0.extent, place1.extent)
+    pair.threshold = threshold
     return pair
 
 
@@ -273,15 +251,21 @@ def make_pair_kernel(
         index = next_set_bit(table.near, first_word, table.pair_start[row] - first_pair, end)
         if index >= end:
             return
+        is_plane = ((WITH_PLANE >> collider) & 1) != 0
         first_shape = table.world_shape[world]
         found = output.found[world]
         while index < end:
             shape0 = flat_shape(table.pair_shape0[first_pair + index], first_shape)
             shape1 = flat_shape(table.pair_shape1[first_pair + index], first_shape)
             if wp.static(is_symmetric):
-                if ((WITH_PLANE >> collider) & 1) == 0 and is_larger(state, shape0, shape1):
+                if not is_plane and is_larger(state, shape0, shape1):
                     shape0, shape1 = shape1, shape0
-            found = collide(output, model, data, make_shape_pair(state, world, shape0, shape1), found)
+            place0, place1 = state.place[shape0], state.place[shape1]
+            threshold = pair_threshold(place0, place1)
+            # Bounds overlap at the speeds of each shape by itself; those of the pair may tell more.
+            if is_plane or distance_bound(state, shape0, shape1) <= threshold:
+                pair = make_shape_pair(world, shape0, shape1, place0, place1, threshold)
+                found = collide(output, model, data, pair, found)
             index = next_set_bit(table.near, first_word, index + 1, end)
         write_counts(output, world, found)
 

@@ -304,18 +304,19 @@ def update_motion(
     model: ShapeModel,
     horizon: HorizonData,
     world_lead: WorldLead,
-    state: ShapeState,
-) -> float:
-    """Write how a shape moves and return the distance at which its contacts matter by that [m]."""
+    place: ShapePlace,
+) -> ShapePlace:
+    """Return `place` with how the shape moves, and as `threshold` where its contacts matter by that [m]."""
     margin = model.shape_margin[shape]
-    state.place[shape].margin = margin
+    place.margin = margin
     if horizon.is_limited == 0:
         # Else the pair would be looked at as far as the last call with a horizon wanted.
-        state.place[shape].lead = 0.0
-        return model.shape_gap[shape]
+        place.lead = 0.0
+        place.threshold = margin + model.shape_gap[shape]
+        return place
     velocity, spin = wp.vec3(), wp.vec3()
     lead, change = float(0.0), float(0.0)
-    radius = state.place[shape].radius + world_lead.spin_length
+    radius = place.radius + world_lead.spin_length
     if body >= 0:
         tau = float(0.0)
         if horizon.has_tau != 0:
@@ -325,33 +326,34 @@ def update_motion(
         if horizon.is_midway != 0:
             radius += model.shape_gap[shape]
         qd = horizon.body_qd[body]
-        arm = state.place[shape].middle - rotation * horizon.body_com[body]
+        arm = place.middle - rotation * horizon.body_com[body]
         spin = wp.spatial_bottom(qd)
         velocity = wp.spatial_top(qd) + wp.cross(spin, arm)
     speed = wp.length(velocity) + wp.length(spin) * radius
     if body >= 0:
         change = CHANGE_ASSUMED * speed + ACCELERATION_ASSUMED * horizon.dt
         if horizon.is_repeated != 0:
-            change = wp.max(change, state.place[shape].change)
+            change = wp.max(change, place.change)
         if world_lead.is_complete != 0:
             change = ANY_SPEED
         elif not speed + change < ANY_SPEED:  # NaN too: what is not known to be slow may be anywhere
             change = ANY_SPEED
             speed = float(0.0)
             velocity, spin = wp.vec3(), wp.vec3()
-    state.place[shape].radius = radius
-    state.place[shape].velocity = velocity
-    state.place[shape].spin = spin
-    state.place[shape].lead = lead
-    state.place[shape].friction = world_lead.friction
-    state.place[shape].spin_length = world_lead.spin_length
-    state.place[shape].change = change
+    place.radius = radius
+    place.velocity = velocity
+    place.spin = spin
+    place.lead = lead
+    place.friction = world_lead.friction
+    place.spin_length = world_lead.spin_length
+    place.change = change
     # No pair is looked at beyond its gaps. Without that bound rounding would lose the extents of the shape.
     limit = model.shape_gap[shape] + world_lead.gap
-    state.place[shape].threshold_limit = margin + limit
+    place.threshold_limit = margin + limit
     at_rest = lead * horizon.sliding_speed
-    state.place[shape].margin = margin + at_rest
-    return wp.min((speed + change) * lead + at_rest, limit)
+    place.margin = margin + at_rest
+    place.threshold = margin + wp.min((speed + change) * lead + at_rest, limit)
+    return place
 
 
 @wp.func
@@ -392,6 +394,8 @@ def update_shape(
         state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
         state.place[shape].threshold = NOTHING
         return False
+    # All of it is read and written at once: single fields of a struct in an array cost as much each.
+    place = state.place[shape]
     local = model.shape_transform[shape]
     origin = wp.vec3(0.0, 0.0, 0.0)
     offset = wp.transform_get_translation(local)
@@ -436,28 +440,30 @@ def update_shape(
     center = origin + middle
     half = half_extents(shape_type, extent, rotation)
     margin = model.shape_margin[shape]
-    state.place[shape].middle = middle
+    place.middle = middle
     radius = wp.length(extent)
     if shape_type == GeoType.CAPSULE:
         radius = extent[0] + extent[1]
     elif shape_type == GeoType.PLANE:
         radius = ANY_SPEED  # without end
-    state.place[shape].radius = radius
+    place.radius = radius
     if is_fixed:
         body = -1
-    threshold = margin + update_motion(shape, body, body_axes, model, horizon, world_lead, state)
+    place = update_motion(shape, body, body_axes, model, horizon, world_lead, place)
+    threshold = place.threshold
     distance = wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2])
     inflation = threshold + POSITION_ROUNDING * distance
 
-    state.place[shape].rotation = rotation
-    state.place[shape].origin = origin
-    state.place[shape].offset = offset
-    state.place[shape].size = size
+    place.rotation = rotation
+    place.origin = origin
+    place.offset = offset
+    place.size = size
     is_enabled = model.shape_enabled[shape]
     # What comes near a plane depends on its threshold alone; of all others, on their bounds.
-    state.place[shape].threshold = wp.where(is_enabled, threshold, NOTHING)
-    state.place[shape].gap_threshold = margin + model.shape_gap[shape]
-    state.place[shape].extent = wp.where(shape_type == GeoType.PLANE, ANY_SPEED, wp.length(extent))
+    place.threshold = wp.where(is_enabled, threshold, NOTHING)
+    place.gap_threshold = margin + model.shape_gap[shape]
+    place.extent = wp.where(shape_type == GeoType.PLANE, ANY_SPEED, wp.length(extent))
+    state.place[shape] = place
     # Written so that NaN fails each comparison.
     norm = wp.dot(q, q)
     is_valid = distance < POSITION_LIMIT and norm > QUATERNION_NORM_MIN and norm < POSITION_LIMIT

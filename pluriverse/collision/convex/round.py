@@ -18,6 +18,9 @@ ALONG = wp.constant(0.05)
 # Distance of two axes, relative to the radii, below which the line between their points gives no normal.
 COINCIDENT = wp.constant(1.0e-6)
 
+# Rounding of a distance relative to the lengths in it: a dozen roundings of float32 (2**-24 each).
+ROUNDING = wp.constant(1.0e-6)
+
 
 @wp.func
 def add_segment_contact(
@@ -35,6 +38,9 @@ def add_segment_contact(
     radius1 = pair.size1[0]
     offset = pair.position + (t * half1 - s * half0)
     distance = wp.length(offset)
+    # Most near pairs end here. The surfaces are no closer than this, but for rounding.
+    if distance - (radius0 + radius1) > pair.threshold + ROUNDING * (distance + radius0 + radius1):
+        return found
     normal = offset / distance
     if distance <= COINCIDENT * (radius0 + radius1):
         # Axes that cross are pushed apart along their common perpendicular, coinciding centres anyhow.

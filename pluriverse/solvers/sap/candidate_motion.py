@@ -22,7 +22,7 @@ from pluriverse.collision.shape_pair import (
     threshold_at_speed,
     threshold_within_gaps,
 )
-from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState
+from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec6_type
 from pluriverse.model import Topology
@@ -68,43 +68,46 @@ def is_round(shape_type: int) -> bool:
 
 
 @wp.func
-def round_axis(state: ShapeState, shape_type: int, shape: int) -> wp.vec3:
+def round_axis(place: ShapePlace, shape_type: int) -> wp.vec3:
     """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
     axis = wp.vec3()
     if shape_type == GeoType.CAPSULE:
-        rotation = state.place[shape].rotation
-        axis = state.place[shape].size[1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+        rotation = place.rotation
+        axis = place.size[1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
     return axis
 
 
 @wp.func
-def shape_distance_bound(shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int) -> float:
+def shape_distance_bound(
+    shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace
+) -> float:
     """Return a lower bound of the distance of two shapes, of spheres and capsules the distance [m]."""
     type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
     distance = distance_bound(state, shape0, shape1)
     if is_round(type0) and is_round(type1):
-        half0, half1 = round_axis(state, type0, shape0), round_axis(state, type1, shape1)
-        apart = middles_apart(state, shape0, shape1)
+        half0, half1 = round_axis(place0, type0), round_axis(place1, type1)
+        apart = middles_apart(place0, place1)
         parameters = closest_segment_points(half0, apart, half1)
         offset = apart + (parameters[1] * half1 - parameters[0] * half0)
-        distance = wp.length(offset) - state.place[shape0].size[0] - state.place[shape1].size[0]
+        distance = wp.length(offset) - place0.size[0] - place1.size[0]
     return distance
 
 
 @wp.func
-def threshold_at_motion(state: ShapeState, motion: wp.array[ShapeMotion], shape0: int, shape1: int) -> float:
+def threshold_at_motion(
+    place0: ShapePlace, place1: ShapePlace, motion0: ShapeMotion, motion1: ShapeMotion
+) -> float:
     """Return the distance up to which contacts of a pair may act at the motion of its shapes [m]."""
-    motion0, motion1 = motion[shape0], motion[shape1]
     speed = relative_speed(
-        middles_apart(state, shape0, shape1),
+        middles_apart(place0, place1),
         motion0.velocity,
         motion0.spin,
-        state.place[shape0].radius,
+        place0.radius,
         motion1.velocity,
         motion1.spin,
-        state.place[shape1].radius,
+        place1.radius,
     )
-    lead = wp.max(state.place[shape0].lead, state.place[shape1].lead)
+    lead = wp.max(place0.lead, place1.lead)
     return threshold_at_speed(lead, speed, wp.max(wp.length(motion0.spin), wp.length(motion1.spin)))
 
 
@@ -141,22 +144,23 @@ def is_surely_apart(
     is_plane: bool,
 ) -> bool:
     """Return whether no contact of a pair can act at the motion of its shapes that was not looked for."""
-    threshold = state.place[shape0].margin + state.place[shape1].margin
+    place0, place1 = state.place[shape0], state.place[shape1]
+    threshold = place0.margin + place1.margin
     distance = float(0.0)
     if is_plane:
         distance = plane_height_bound(state, shape0, shape1)
         threshold += plane_threshold_at_motion(state, motion, shape0, shape1)
     else:
-        distance = shape_distance_bound(shapes, state, shape0, shape1)
-        threshold += threshold_at_motion(state, motion, shape0, shape1)
+        distance = shape_distance_bound(shapes, state, shape0, shape1, place0, place1)
+        threshold += threshold_at_motion(place0, place1, motion[shape0], motion[shape1])
     if distance > threshold:
         return True
     # Links that change their velocities together are seldom faster relative to each other than was assumed.
     # (As bodies by themselves: that bounds told two shapes apart says no more.)
-    speed = pair_speed(state, shape0, shape1) + assumed[shape0] + assumed[shape1]
-    looked_at = state.place[shape0].margin + state.place[shape1].margin
-    looked_at += wp.max(state.place[shape0].lead, state.place[shape1].lead) * speed
-    return wp.min(threshold, threshold_within_gaps(state, shape0, shape1)) <= looked_at
+    speed = pair_speed(place0, place1) + assumed[shape0] + assumed[shape1]
+    looked_at = place0.margin + place1.margin
+    looked_at += wp.max(place0.lead, place1.lead) * speed
+    return wp.min(threshold, threshold_within_gaps(place0, place1)) <= looked_at
 
 
 @wp.func
@@ -170,17 +174,14 @@ def is_surely_idle(
     """Return whether an idle contact does not act, wherever on its shapes its points are."""
     shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
     motion0, motion1 = motion[shape0], motion[shape1]
+    place0, place1 = state.place[shape0], state.place[shape1]
     distance = contacts.separation[slot]
     # Points move with the middles of their shapes, and turn about them at the most of these speeds.
-    turning = (
-        wp.length(motion0.spin) * state.place[shape0].radius
-        + wp.length(motion1.spin) * state.place[shape1].radius
-    )
+    turning = wp.length(motion0.spin) * place0.radius + wp.length(motion1.spin) * place1.radius
     velocity = motion1.velocity - motion0.velocity
     acting = acting_distance(
-        state,
-        shape0,
-        shape1,
+        place0,
+        place1,
         contacts.normal[slot],
         velocity,
         motion0.spin,
@@ -188,7 +189,7 @@ def is_surely_idle(
         distance,
         sliding_speed,
     )
-    lead = wp.max(state.place[shape0].lead, state.place[shape1].lead)
+    lead = wp.max(place0.lead, place1.lead)
     return acting + lead * turning < distance
 
 
@@ -249,6 +250,7 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         for entry in range(shapes.collider_start[template], shapes.collider_start[template + 1]):
             shape = first_shape + shapes.collider[entry]
             body = shapes.shape_body[shape]
+            place = state.place[shape]
             change = float(0.0)
             if body >= 0:
                 node = first_node + topology.body_node[to_template + body]
@@ -256,18 +258,16 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
                 now = ShapeMotion()
                 now.spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
                 now.velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
-                now.velocity += wp.cross(
-                    now.spin, wp.vec3(dynamics.node_offset[node]) + state.place[shape].middle
-                )
+                now.velocity += wp.cross(now.spin, wp.vec3(dynamics.node_offset[node]) + place.middle)
                 motion[shape] = now
-                change = wp.length(now.velocity - state.place[shape].velocity)
-                change += wp.length(now.spin - state.place[shape].spin) * state.place[shape].radius
+                change = wp.length(now.velocity - place.velocity)
+                change += wp.length(now.spin - place.spin) * place.radius
                 if not change < ANY_SPEED:
                     change = ANY_SPEED
             if is_first == 0:
                 change = wp.max(found[shape], change)
             found[shape] = change
-            if change > state.place[shape].change:
+            if change > place.change:
                 exceeded = 1
         return exceeded
 
@@ -318,8 +318,9 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         velocity = wp.spatial_bottom(twist1) + wp.cross(spin1, arm1)
         velocity -= wp.spatial_bottom(twist0) + wp.cross(spin0, arm0)
         distance = contacts.separation[slot]
+        place0, place1 = state.place[shape0], state.place[shape1]
         acting = acting_distance(
-            state, shape0, shape1, contacts.normal[slot], velocity, spin0, spin1, distance, sliding_speed
+            place0, place1, contacts.normal[slot], velocity, spin0, spin1, distance, sliding_speed
         )
         return not acting < distance
 

@@ -30,7 +30,7 @@ from pluriverse.collision.broad_phase import (
     mark_overlapping_pairs,
 )
 from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
-from pluriverse.collision.shape_pair import flat_shape, is_within_threshold
+from pluriverse.collision.shape_pair import flat_shape
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, raise_change
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel, launch_while
@@ -224,6 +224,9 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         some.change = found
         some.assumed = assumed
         mark_overlapping_pairs(world, state, some, broad_phase, pairs)
+        if check_free != 0:
+            return  # colliders look at the speeds of pairs
+        # Near are pairs by norms of changes; what the solution depends on are velocities.
         first_row = template * COLLIDER_COUNT
         for row in range(first_row, first_row + COLLIDER_COUNT):  # not unrolled: bounds are no constants
             is_plane = ((WITH_PLANE >> (row - first_row)) & 1) != 0
@@ -232,13 +235,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             while index < last:
                 shape0 = flat_shape(pairs.pair_shape0[first_pair + index], first_shape)
                 shape1 = flat_shape(pairs.pair_shape1[first_pair + index], first_shape)
-                is_idle = bool(False)
-                if check_free == 0:
-                    # Near are pairs by norms of changes; what the solution depends on are velocities.
-                    is_idle = is_surely_apart(shapes, state, motion, assumed, shape0, shape1, is_plane)
-                elif not is_plane:
-                    is_idle = not is_within_threshold(state, shape0, shape1)
-                if is_idle:
+                if is_surely_apart(shapes, state, motion, assumed, shape0, shape1, is_plane):
                     clear_bit(pairs.near, first_word, index)
                 index = next_set_bit(pairs.near, first_word, index + 1, last)
 
