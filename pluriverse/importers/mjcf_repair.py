@@ -14,6 +14,7 @@ import numpy as np
 from pluriverse.geometry.image_file import check_pixel_count, check_png
 from pluriverse.geometry.mesh_file import load_triangles
 from pluriverse.importers.errors import AssetLimitError
+from pluriverse.importers.mjcf_global import make_local
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
@@ -60,6 +61,9 @@ def repair_tree(
 
     quoted = re.search(r"'([^']*)'(?! \()", message.partition("\n")[0])
     word = quoted.group(1) if quoted else ""
+    if "global coordinates" in message and make_local(tree):
+        del element.attrib["coordinate"]
+        return note("global coordinates", "positions are made relative to the bodies that they are in")
     if "unrecognized attribute" in message and word in element.attrib:
         del element.attrib[word]
         return note(f"unknown attribute '{word}'", "it is ignored")

@@ -18,6 +18,11 @@ from pluriverse.importers.report import ImportReport
 # Remedies for the most frequent errors of MuJoCo's parser and compiler, by characteristic words.
 REMEDIES = (
     ("'mujocoinclude'", "This is a part for <include>: pass the file that includes it."),
+    (
+        "global coordinates",
+        'Write positions relative to bodies (coordinate="local"). Only documents whose bodies are not '
+        "turned, and whose hinges and geoms all have positions, are converted.",
+    ),
     ("mass and inertia", "Give the body a geom with a density, or an <inertial> with mass and inertia > 0."),
     ("inertia must satisfy", 'Correct the inertia, or set <compiler balanceinertia="true"/>.'),
     (

@@ -16,7 +16,14 @@ from pluriverse.importers.limits import LINK_COUNT_MAX, LINK_DEPTH_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import CONTACT_FIELDS
 from pluriverse.importers.urdf_drake import FILTER_GROUP, local_name
-from pluriverse.importers.urdf_repair import describe, fill_in_defaults, repair, written_tag
+from pluriverse.importers.urdf_repair import (
+    describe,
+    fill_in_defaults,
+    has_macro,
+    remove_display_macros,
+    repair,
+    written_tag,
+)
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 GEOMETRIES = {
@@ -40,6 +47,8 @@ IGNORED_ROBOT_ELEMENTS = {
     "loop_joint": ("the loop is open", ImportSeverity.LOSS),
     "constraint": ("the constraint does not act", ImportSeverity.LOSS),
 }
+
+_SOFT_BODIES = ("deformable", "reduced_deformable")
 
 # Error of libxml2 for an undeclared prefix, and the place for a declaration of the whole document.
 _UNDECLARED_PREFIX = re.compile(r"Namespace prefix ([\w.-]+) .*is not defined")
@@ -122,6 +131,7 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
         root = _parse(_DEFAULT_NAMESPACE.sub(rb"\1", data, count=1), name, report)
     checker = _Checker(name, report)
     fill_in_defaults(root, report)
+    remove_display_macros(root, report)
     checker.check_language(root)
     repair(root, "robot" if is_text else Path(text).stem, report)
     checker.check(root)
@@ -202,13 +212,13 @@ class _Checker:
                 root, f"the root element is <{root.tag}>, but that of URDF is <robot>", root.tag, remedy
             )
         for element in root.iter():
-            texts = [element.text or "", *element.attrib.values()] if isinstance(element.tag, str) else []
-            if texts and (element.prefix == "xacro" or any("${" in text or "$(" in text for text in texts)):
+            if has_macro(element) and next(element.iterancestors("gazebo"), None) is None:
                 self._fail(
                     element,
                     "this is a xacro document, whose macros are not expanded",
                     element.tag,
-                    "Expand it first: `xacro file.urdf.xacro > file.urdf`.",
+                    "Expand it first: `xacro file.urdf.xacro > file.urdf`. If it was, that macro had no "
+                    "definition: add it, or remove the element if the robot needs nothing of it.",
                 )
 
     def check(self, root: Any) -> None:
@@ -242,6 +252,14 @@ class _Checker:
                 )
             elements[name] = element
         if tag == "link" and not elements:
+            soft = next((child for child in root if child.tag in _SOFT_BODIES), None)
+            if soft is not None:
+                self._fail(
+                    soft,
+                    "it is a deformable body of Bullet, and bodies are rigid here",
+                    soft.tag,
+                    "Describe the body as a <link>.",
+                )
             self._fail(
                 root,
                 "there is no <link>",

@@ -72,6 +72,31 @@ def fill_in_defaults(root: Any, report: ImportReport) -> None:
                 )
 
 
+def has_macro(element: Any) -> bool:
+    """Return whether an element is or holds a macro of xacro that is not expanded, whatever its children."""
+    if not isinstance(element.tag, str):
+        return False
+    texts = (element.text or "", *element.attrib.values())
+    return element.prefix == "xacro" or any("${" in text or "$(" in text for text in texts)
+
+
+def remove_display_macros(root: Any, report: ImportReport) -> None:
+    """Remove unexpanded macros from what is only drawn, and with them the shape if it depends on them."""
+    for visual in root.iterfind("link/visual"):
+        for child in [child for child in visual if any(map(has_macro, child.iter()))]:
+            needed = child.tag in ("geometry", "origin")
+            report.add(
+                "macro that is not expanded",
+                describe(child),
+                "this shape is not drawn" if needed else "it is drawn without it",
+                ImportSeverity.REPAIR,
+            )
+            if needed:
+                visual.getparent().remove(visual)
+                break
+            visual.remove(child)
+
+
 def repair(root: Any, name: str, report: ImportReport) -> None:
     """Repair a `<robot>` element; `name` is the default name of a robot."""
 
@@ -85,6 +110,11 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
             if "," in text and len(parts) == count:
                 element.set(attribute, " ".join(parts))
                 note("numbers separated by commas", element, f"{attribute} is read as '{' '.join(parts)}'")
+    for mesh in root.iter("mesh"):
+        factors = (mesh.get("scale") or "").split()
+        if len(factors) > 3 and len(set(factors)) == 1:
+            mesh.set("scale", " ".join(factors[:3]))
+            note("scale of more than three factors", mesh, f"all are {factors[0]}, so three are read")
     if not (root.get("name") or "").strip():
         root.set("name", name)
         report.add("robot without a name", describe(root), f"it is called '{name}'", ImportSeverity.REPAIR)

@@ -40,6 +40,20 @@ BALL = 0.4 * 2.0 * (2.0 / (4.0 / 3.0 * np.pi * 1000.0)) ** (2.0 / 3.0)  # of wat
 
 # Name: (document, feature in the report, value of the builder, what it must be)
 REPAIRED = {
+    "macro in what is drawn": (
+        arm(
+            INERTIAL + BOX.replace("collision", "visual").replace("</visual>", "<xacro:grey/></visual>")
+        ).replace("<robot ", '<robot xmlns:xacro="http://ros.org/wiki/xacro" '),
+        "macro that is not expanded",
+        lambda b: b.shape_count,
+        1,
+    ),
+    "macro in a drawn size": (
+        arm(INERTIAL + BOX.replace("collision", "visual").replace("0.2 0.2 0.2", "0.2 ${w} 0.2")),
+        "macro that is not expanded",
+        lambda b: b.shape_count,
+        0,
+    ),
     "robot without a name": (arm(name=""), "robot without a name", lambda b: b.body_label[1], "robot/tip"),
     "first of several inertials": (
         arm(inertial((1, 1, 1), mass=3.0) + INERTIAL),
@@ -270,6 +284,37 @@ def test_macros_left_unexpanded_are_named(text):
         ModelBuilder().add_urdf(arm(f"<inertial><mass {text}/></inertial>"))
     with pytest.raises(AssetError, match=r"line 1: .*macros.*Expand it first"):
         ModelBuilder().add_urdf('<robot name="a"><xacro:arm side="left"/></robot>')
+
+
+def test_macros_of_other_simulators_do_no_harm():
+    """A namespace that a launch file sets is of no concern to the robot."""
+    plugin = (
+        '<gazebo><plugin name="p" filename="f"><robotNamespace>$(arg ns)</robotNamespace></plugin></gazebo>'
+    )
+    builder = ModelBuilder()
+    builder.add_urdf(arm(rest=plugin), strict=True)
+    assert builder.body_count == 2
+
+
+def test_a_soft_body_is_named():
+    with pytest.raises(AssetError, match=r"<reduced_deformable>.*deformable body of Bullet.*<link>"):
+        ModelBuilder().add_urdf('<robot name="a"><reduced_deformable name="torus"/></robot>')
+
+
+def test_a_scale_of_four_equal_factors_is_read_and_of_others_refused(tmp_path):
+    """Bullet's own racecar has one of four."""
+    trimesh.creation.box((0.2, 0.2, 0.2)).export(tmp_path / "box.stl")
+    path = tmp_path / "car.urdf"
+    shape = '<collision><geometry><mesh filename="box.stl" scale="{}"/></geometry></collision>'
+    path.write_text(arm(INERTIAL + shape.format("2 2 2 2")))
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match="scale of more than three factors"):
+        builder.add_urdf(path)
+    reach = np.abs(builder.meshes[0].vertices * np.array(builder.shape_scale[0])).max()
+    np.testing.assert_allclose(reach, 0.2, rtol=1e-6)
+    path.write_text(arm(INERTIAL + shape.format("2 2 3 2")))
+    with pytest.raises(AssetError, match="one factor or three"):
+        builder.add_urdf(path)
 
 
 def test_meshes_are_found_beside_a_link_to_the_file_and_by_the_name_of_a_folder(tmp_path):
