@@ -25,7 +25,7 @@ from pluriverse.dynamics.tree_states import make_tree_states, tree_states_struct
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
-from pluriverse.math.precision import precision_name, quat_type, vec3_type, vec6_type
+from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.records import record_functions
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
@@ -40,11 +40,15 @@ def _kernels(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
     quat = quat_type(real)
+    mat33 = mat33_type(real)
     groups_struct = rigid_groups_struct(real)
     data_struct = tree_states_struct(real)
     numbers = record_functions(float)
     numbers_kept, keep_numbers = numbers.is_kept, numbers.keep
     child_pose = joint_functions(real).child_pose
+    scalar_rotation = joint_functions(real).scalar_rotation
+    scalar_child_pose = joint_functions(real).scalar_child_pose
+    matrix_from_quat = rotation_functions(real).matrix_from_quat
     move_along_axis = joint_functions(real).move_along_axis
     child_from_joint_frame = joint_functions(real).child_from_joint_frame
     chain_rotation, attach_welded = group_functions(real).chain_rotation, group_functions(real).attach_welded
@@ -55,6 +59,11 @@ def _kernels(real: Any) -> SimpleNamespace:
     widen_vec3 = conversion_functions(real).widen_vec3
     widen_rotation = conversion_functions(real).widen_rotation
     read_vec3 = conversion_functions(real).read_vec3
+
+    @wp.func
+    def is_scalar(joint_type: int) -> bool:
+        """Return whether a joint is a hinge or a slide."""
+        return joint_type == JointType.REVOLUTE or joint_type == JointType.PRISMATIC
 
     @wp.func
     def is_selected(selected: wp.array[int], joint: int) -> bool:
@@ -148,21 +157,73 @@ def _kernels(real: Any) -> SimpleNamespace:
             keep_numbers(joint_q, data.joint_q, coord_base, coord_count)
             keep_numbers(joint_qd, data.joint_qd, dof_base, world_dof_count)
             data.world_groups[world] = groups.world_made[world]
+        node_count = topology.template_node[template + 1] - first_node
+        if selected.shape[0] == 0:
+            # Sines are calls, around which the recursion would have to keep all its numbers in memory.
+            for local_node in range(node_count):
+                index = first_node + local_node
+                joint_type = topology.node_type[index]
+                if is_scalar(joint_type):
+                    node = node_base + local_node
+                    data.node_quat[node] = scalar_rotation(
+                        joint_type,
+                        real(joint_q[coord_base + topology.node_coord[index]]),
+                        groups.carriers[node].axis,
+                        groups.carriers[node].rest,
+                    )
         ref = vec3()
         # The previous carrier mostly carries the next one, so its data are kept in registers.
         loaded = int(-1)
         rotation = quat()
+        matrix = mat33()
         offset = vec3()
         omega = vec3()
         linear = vec3()
-        for local_node in range(topology.template_node[template + 1] - first_node):
+        for local_node in range(node_count):
             index = first_node + local_node
             node = node_base + local_node
             joint = node_base + topology.node_joint[index]
             body = body_base + topology.node_body[index]
             carrier = topology.node_carrier[index]
             dof_count = topology.node_dof_count[index]
+            joint_type = topology.node_type[index]
             welded = carrier >= 0 and dof_count == 0
+            if selected.shape[0] == 0 and carrier != loaded and carrier >= 0:
+                rotation = data.node_quat[node_base + carrier]
+                matrix = matrix_from_quat(rotation)
+                offset = data.node_offset[node_base + carrier]
+                omega = angular_part(data.node_velocity[node_base + carrier])
+                linear = linear_part(data.node_velocity[node_base + carrier])
+                loaded = carrier
+            if selected.shape[0] == 0 and is_scalar(joint_type) and carrier >= 0:
+                # Most joints of most robots: what follows is the same for them, with more cases.
+                own = groups.carriers[node]
+                dof = dof_base + topology.node_qd[index]
+                anchor_p = offset + matrix * own.position
+                rotation, matrix, shift, axis = scalar_child_pose(
+                    joint_type,
+                    real(joint_q[coord_base + topology.node_coord[index]]),
+                    own.axis,
+                    data.node_quat[node],
+                    own.child_position,
+                    rotation,
+                )
+                offset = anchor_p + shift
+                rate = real(joint_qd[dof]) * axis
+                if joint_type == JointType.REVOLUTE:
+                    omega += rate
+                    linear += wp.cross(anchor_p, rate)
+                else:
+                    linear += rate
+                if writes:
+                    com_offset = offset + matrix * widen_vec3(body_com[body])
+                    com_velocity = linear + wp.cross(omega, com_offset)
+                    write_body(body_q, body_qd, body, rotation, ref + offset, com_velocity, omega)
+                data.node_quat[node] = rotation
+                data.node_offset[node] = offset
+                data.node_velocity[node] = spatial(omega, linear)
+                loaded = local_node
+                continue
             frame_rotation = quat()
             frame_position = vec3()
             child_rotation = quat()
@@ -197,7 +258,6 @@ def _kernels(real: Any) -> SimpleNamespace:
                         )
                         com = frame_position + wp.quat_rotate(frame_rotation, widen_vec3(body_com[body]))
             if is_selected(selected, joint):
-                joint_type = topology.node_type[index]
                 public_dof = dof_base + topology.node_qd[index]
                 anchor_p = frame_position
                 if carrier < 0:
@@ -207,11 +267,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                 else:
                     if carrier != loaded:
                         rotation = data.node_quat[node_base + carrier]
+                        matrix = matrix_from_quat(rotation)
                         offset = data.node_offset[node_base + carrier]
                         omega = angular_part(data.node_velocity[node_base + carrier])
                         linear = linear_part(data.node_velocity[node_base + carrier])
                         loaded = carrier
-                    anchor_p = offset + wp.quat_rotate(rotation, anchor_p)
+                    anchor_p = offset + matrix * anchor_p
                 if welded and not writes:
                     continue
                 if welded:
@@ -222,7 +283,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                         body,
                         turned,
                         ref + anchor_p,
-                        linear + wp.cross(omega, offset + wp.quat_rotate(rotation, com)),
+                        linear + wp.cross(omega, offset + matrix * com),
                         omega,
                     )
                     if selected.shape[0] > 0:
@@ -249,25 +310,37 @@ def _kernels(real: Any) -> SimpleNamespace:
                         )
                         twist += real(joint_qd[public_dof + k]) * motion
                     rotation, shift = child_from_joint_frame(axes, shift, child_rotation, child_position)
+                    matrix = matrix_from_quat(rotation)
+                elif is_scalar(joint_type):
+                    rest = groups.carriers[node].rest
+                    if carrier != topology.node_carrier[index]:
+                        rest = quat_renormalize(chain_rotation(frame_rotation, child_rotation))
+                    rotation, matrix, shift, axis = scalar_child_pose(
+                        joint_type,
+                        real(joint_q[coord]),
+                        groups.carriers[node].axis,
+                        scalar_rotation(joint_type, real(joint_q[coord]), groups.carriers[node].axis, rest),
+                        child_position,
+                        rotation,
+                    )
                 else:
-                    rotation, shift, axis, anchor = child_pose(
+                    rotation, shift, anchor = child_pose(
                         joint_type,
                         joint_q,
                         coord,
-                        joint_axis,
-                        public_dof,
                         rotation,
                         frame_rotation,
                         child_rotation,
                         child_position,
                     )
+                    matrix = matrix_from_quat(rotation)
                 offset = anchor_p + shift
                 if carrier < 0:
                     ref = offset
                     data.tree_ref[tree_base + topology.node_tree[index]] = ref
                     offset = vec3()
                     anchor_p = -shift  # anchor_p - ref would cancel far from the world's origin
-                com_arm = wp.quat_rotate(rotation, com)
+                com_arm = matrix * com
 
                 if joint_type == JointType.REVOLUTE:
                     rate = real(joint_qd[public_dof]) * axis
@@ -307,6 +380,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 # The body stays as it is and carries selected joints further out.
                 loaded = local_node
                 rotation = widen_rotation(wp.transform_get_rotation(body_q[body]))
+                matrix = matrix_from_quat(rotation)
                 kept_position = widen_vec3(wp.transform_get_translation(body_q[body]))
                 if topology.node_parent[index] < 0:
                     ref = kept_position

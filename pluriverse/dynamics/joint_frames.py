@@ -19,12 +19,14 @@ from pluriverse.types import JointType
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 
-    The members are the `wp.func`s `child_pose`, `move_along_axis` and `child_from_joint_frame`.
+    The members are the `wp.func`s `child_pose`, `scalar_rotation`, `scalar_child_pose`, `move_along_axis` and
+    `child_from_joint_frame`.
     """
     vec3 = vec3_type(real)
     quat = quat_type(real)
     quat_from_axis_angle = rotation_functions(real).quat_from_axis_angle
     quat_renormalize = rotation_functions(real).quat_renormalize
+    matrix_from_quat = rotation_functions(real).matrix_from_quat
     chain_rotation, is_turned = group_functions(real).chain_rotation, group_functions(real).is_turned
     read_vec3 = conversion_functions(real).read_vec3
     read_rotation = conversion_functions(real).read_rotation
@@ -40,49 +42,72 @@ def joint_functions(real: Any) -> SimpleNamespace:
         return rotation, shift
 
     @wp.func
+    def scalar_rotation(joint_type: int, position: real, axis: vec3, rest: quat) -> quat:
+        """Return the orientation on the parent's carrier of the child of a revolute or prismatic joint.
+
+        Args:
+            joint_type: Type of the joint.
+            position: Its position [rad or m].
+            axis: Its axis, in axes of the child.
+            rest: The orientation at position 0.
+        """
+        result = rest
+        if joint_type == JointType.REVOLUTE:
+            result = quat_from_axis_angle(axis, position)
+            if is_turned(rest):
+                result = rest * result
+        # Here and not later, so that only one product waits for the parent.
+        return quat_renormalize(result)
+
+    @wp.func
+    def scalar_child_pose(
+        joint_type: int,  # revolute or prismatic
+        position: real,  # rad or m
+        axis: vec3,  # unit, in axes of the child
+        rotation_on_parent: quat,  # from `scalar_rotation`
+        child_position: vec3,  # m, joint frame in the child body
+        parent_rotation: quat,  # of the parent's carrier, to world; identity for the world
+    ):
+        """Return the pose of the child of a joint of one degree of freedom.
+
+        Returns:
+            Orientation of the child, also as a matrix; its origin less that of the parent joint frame [m],
+            world axes; the axis, world axes.
+        """
+        rotation = parent_rotation * rotation_on_parent
+        matrix = matrix_from_quat(rotation)
+        world_axis = matrix * axis  # a turn leaves its axis where it is
+        shift = -(matrix * child_position)
+        if joint_type == JointType.PRISMATIC:
+            shift += position * world_axis
+        return rotation, matrix, shift, world_axis
+
+    @wp.func
     def child_pose(
         joint_type: int,
         joint_q: wp.array[float],  # [coord]
         coord: int,
-        joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
-        public_dof: int,
         parent_rotation: quat,  # of the parent's carrier, to world; identity for the world
         frame: quat,  # joint frame in the parent's carrier
         child_rotation: quat,  # inverse of the joint frame in the child body
         child_position: vec3,  # m, joint frame in the child body
     ):
-        """Place the child of any joint but a D6.
+        """Return the pose of the child of a fixed, ball or free joint.
 
         Returns:
-            Orientation of the child; its origin less that of the parent joint frame [m], world axes; the axis
-            of a revolute or prismatic joint, world axes; the orientation of the parent joint frame (of other
-            joints than a revolute one).
+            Orientation of the child; its origin less that of the parent joint frame [m], world axes; the
+            orientation of the parent joint frame.
         """
-        anchor = parent_rotation
-        rotation = parent_rotation
+        anchor = chain_rotation(parent_rotation, frame)
+        rotation = anchor
         shift = vec3()
-        axis = vec3()
-        if joint_type == JointType.REVOLUTE:
-            # From one body to the next there is one product: all else does not wait for the parent.
-            own_axis = widen_axis(joint_axis[public_dof])
-            joint_rotation = quat_from_axis_angle(own_axis, real(joint_q[coord]))
-            if is_turned(frame):
-                joint_rotation = frame * joint_rotation
-            rotation = parent_rotation * joint_rotation
-            axis = wp.quat_rotate(rotation, own_axis)  # the turn leaves its axis where it is
-        else:
-            anchor = chain_rotation(parent_rotation, frame)
-            rotation = anchor
-            if joint_type == JointType.PRISMATIC:
-                axis = wp.quat_rotate(anchor, widen_axis(joint_axis[public_dof]))
-                shift = real(joint_q[coord]) * axis
-            elif joint_type == JointType.BALL:
-                rotation = anchor * read_rotation(joint_q, coord)
-            elif joint_type == JointType.FREE or joint_type == FREE_BELOW:
-                rotation = anchor * read_rotation(joint_q, coord + 3)
-                shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
+        if joint_type == JointType.BALL:
+            rotation = anchor * read_rotation(joint_q, coord)
+        elif joint_type == JointType.FREE or joint_type == FREE_BELOW:
+            rotation = anchor * read_rotation(joint_q, coord + 3)
+            shift = wp.quat_rotate(anchor, read_vec3(joint_q, coord))
         rotation, shift = child_from_joint_frame(rotation, shift, child_rotation, child_position)
-        return rotation, shift, axis, anchor
+        return rotation, shift, anchor
 
     @wp.func
     def move_along_axis(linear: bool, axis: wp.vec3, position: real, frame: quat, shift: vec3):
@@ -109,5 +134,9 @@ def joint_functions(real: Any) -> SimpleNamespace:
         return frame, shift, motion
 
     return SimpleNamespace(
-        child_pose=child_pose, move_along_axis=move_along_axis, child_from_joint_frame=child_from_joint_frame
+        child_pose=child_pose,
+        scalar_rotation=scalar_rotation,
+        scalar_child_pose=scalar_child_pose,
+        move_along_axis=move_along_axis,
+        child_from_joint_frame=child_from_joint_frame,
     )

@@ -42,7 +42,10 @@ def carrier_frame_struct(real: Any) -> Any:
         # The joint's frame on the body: inverse orientation, position [m]
         child_rotation: quat
         child_position: vec3
-        axis: vec3  # of the joint's first dof, in axes of the body
+        # Orientation on the parent's carrier where a joint of one dof is at 0, and the axis of the joint's
+        # first dof, in axes of the body
+        rest: quat
+        axis: vec3
         # The whole group, in axes of the carrier; inertia about its centre as (xx, xy, xz, yy, yz, zz)
         mass: real  # kg
         com: vec3  # m
@@ -252,6 +255,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 frame.position = position
                 frame.child_rotation = child_rotation
                 frame.child_position = child_position
+                frame.rest = quat_renormalize(chain_rotation(rotation, child_rotation))
                 if topology.node_dof_count[index] > 0:
                     axis = widen_axis(joint_axis[dof_base + topology.node_qd[index]])
                     frame.axis = wp.quat_rotate_inv(child_rotation, axis)
