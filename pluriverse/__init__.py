@@ -146,6 +146,7 @@ _LAZY_ROOMS = (
     "envs",
     "geometry",
     "gymapi",
+    "ik",
     "importers",
     "math",
     "randomization",

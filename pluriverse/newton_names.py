@@ -11,7 +11,6 @@ _SOLVER = "take SolverSAP (compliant contact, large steps) or SolverMuJoCo"
 _INTERNAL = "a part of Newton's collision detection; collide by CollisionPipeline and read Contacts"
 _POINTS = "for signed distances of a mesh use Mesh.signed_distance"
 _GRAD = "steps are not differentiable"
-_IK = "inverse kinematics is not part of this package; eval_jacobian gives what an iteration of yours needs"
 _ACTUATOR = "take JointActuators or NetworkActuators of pluriverse.actuators"
 _BROWSER = (
     "ViewerNull takes the same loop without showing it, ViewerFile and ViewerUSD write it to files, "
@@ -36,7 +35,6 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         (_POINTS, "SDF"),
         (_BVH, "intersect_ray"),
         ("take pluriverse.actuators, or write forces to Control.joint_f", "controllers"),
-        (_IK, "ik"),
         ("it runs Newton's own examples; write the loop, with ViewerNull or a Simulation", "examples"),
     ),
     "actuators": (

@@ -27,6 +27,10 @@ class SensorWarning(PluriverseWarning):
     """A sensor does not know everything that it would measure."""
 
 
+class LoopWarning(PluriverseWarning):
+    """The model has constraints between bodies, which inverse kinematics does not keep."""
+
+
 class MeshApproximationWarning(PluriverseWarning):
     """A mesh was approximated by another method than asked for, or its approximation could not be kept."""
 

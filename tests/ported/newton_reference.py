@@ -24,6 +24,10 @@ _TEXT: Mapping[str, str] = {
         compute_inertia_shape compute_offset_mesh create_empty_sdf_data sdf_box sdf_capsule sdf_cone
         sdf_cylinder sdf_mesh sdf_plane sdf_sphere transform_inertia
     """,
+    "ik": """
+        IKJacobianType IKObjective IKObjectiveJointLimit IKObjectivePosition IKObjectiveRotation IKOptimizer
+        IKOptimizerLBFGS IKOptimizerLM IKSampler IKSolver
+    """,
     "math": """
         boltzmann leaky_max leaky_min normalize_with_norm orthonormal_basis quat_between_axes
         quat_between_vectors_robust quat_decompose quat_velocity safe_div smooth_max smooth_min
