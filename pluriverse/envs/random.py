@@ -6,6 +6,7 @@ Writes  uniform numbers
 
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from pluriverse.launch import RECORDING, launch_kernel
@@ -70,7 +71,7 @@ class EnvironmentRandom:
         """Return numbers uniform between two bounds, a tensor [env], or [env, count].
 
         Args:
-            low: Lower bound: a number, or a tensor that fits the result.
+            low: Lower bound: a number, or a tensor or sequence that fits the result, one per number.
             high: Upper bound.
             count: Numbers per environment; None for one without an axis.
 
@@ -91,7 +92,9 @@ class EnvironmentRandom:
             draw.launch()
         self._call += 1
         # Arithmetic makes a new tensor, so that the next draw may use the same memory.
-        return low + (high - low) * (numbers[:, 0] if count is None else numbers)
+        drawn = numbers[:, 0] if count is None else numbers
+        low, high = (_as_bound(bound, drawn) for bound in (low, high))
+        return low + (high - low) * drawn
 
     def _prepared(self, width: int) -> tuple[Any, Any]:
         """Return a launch that draws so many numbers per environment, and the tensor that it fills."""
@@ -111,4 +114,14 @@ class EnvironmentRandom:
         """Return numbers of a normal distribution about zero, a tensor [env], or [env, count]."""
         import torch
 
-        return std * torch.special.ndtri(self.uniform(0.0, 1.0, count).double()).float()
+        drawn = self.uniform(0.0, 1.0, count)
+        return _as_bound(std, drawn) * torch.special.ndtri(drawn.double()).float()
+
+
+def _as_bound(bound: Any, drawn: Any) -> Any:
+    """Return a number or a tensor as it is, a list, tuple or array as a tensor beside the numbers drawn."""
+    import torch
+
+    if not isinstance(bound, list | tuple | np.ndarray):
+        return bound
+    return torch.as_tensor(bound, dtype=drawn.dtype, device=drawn.device)

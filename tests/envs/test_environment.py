@@ -228,3 +228,17 @@ def test_random_numbers_are_uniform_and_normal():
     assert not torch.equal(random.uniform(0.0, 1.0), random.uniform(0.0, 1.0))
     with pytest.raises(ValueError, match="count is 0"):
         random.uniform(0.0, 1.0, 0)
+
+
+@pytest.mark.parametrize("kind", [tuple, list, np.array, torch.tensor])
+def test_bounds_may_be_given_for_each_number(kind):
+    """Tuples as configurations hold them, lists, arrays and tensors give the same numbers."""
+    import warp as wp
+
+    identity = wp.array(np.arange(500), dtype=wp.int32, device="cpu")
+    zeros = wp.zeros(500, dtype=wp.int32, device="cpu")
+    numbers = EnvironmentRandom(identity, zeros, zeros, 1).uniform(kind([-1.0, 5.0]), kind([1.0, 7.0]), 2)
+    alike = EnvironmentRandom(identity, zeros, zeros, 1).uniform(-1.0, 1.0, 2) + torch.tensor([0.0, 6.0])
+    torch.testing.assert_close(numbers, alike)
+    spread = EnvironmentRandom(identity, zeros, zeros, 1).normal(kind([1.0, 10.0]), 2).std(dim=0)
+    assert float(spread[1] / spread[0]) == pytest.approx(10.0, rel=0.3)
