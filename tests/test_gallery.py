@@ -33,11 +33,11 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)]
 
 
-def test_mixed_worlds(tmp_path, monkeypatch, capsys):
+def test_mixed_worlds_are_drawn(tmp_path, monkeypatch, capsys):
     play("mixed.py", tmp_path / "mixed.png", monkeypatch, capsys, "--seconds", "0.1")
 
 
-def test_variants(tmp_path, monkeypatch, capsys):
+def test_variants_are_drawn(tmp_path, monkeypatch, capsys):
     play("variants.py", tmp_path / "variants.gif", monkeypatch, capsys, "--seconds", "0.2", "--fps", "5")
 
 

@@ -157,7 +157,7 @@ def test_the_lower_type_comes_first_and_shared_shapes_first_among_equals():
         (-1, 2, True),
     ],
 )
-def test_groups(a, b, collide):
+def test_shapes_collide_by_the_signs_of_their_groups(a, b, collide):
     """0 collides with nothing, positive with its own and all negative, negative with all but its own."""
     assert bool(groups_collide(np.array(a), np.array(b))) is collide
     assert bool(groups_collide(np.array(b), np.array(a))) is collide

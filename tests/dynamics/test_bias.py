@@ -1,3 +1,5 @@
+"""Bias forces against MuJoCo's inverse dynamics."""
+
 import numpy as np
 
 from pluriverse.types import FLOATING_JOINTS

@@ -1,3 +1,5 @@
+"""Body poses and velocities from joint coordinates, against MuJoCo."""
+
 import numpy as np
 import pytest
 import warp as wp

@@ -1,3 +1,5 @@
+"""The velocity that a step ends with where nothing constrains it, against dense linear algebra."""
+
 import numpy as np
 
 from .conftest import DT

@@ -1,3 +1,5 @@
+"""Integration of coordinates: closed forms, and the order of convergence of each mode."""
+
 import numpy as np
 import pytest
 import warp as wp
@@ -129,7 +131,7 @@ def test_scalar_joints_move_with_the_velocity_of_the_mode(mode, share, kind):
 @pytest.mark.parametrize(
     ("mode", "tail"), [(PositionIntegration.MIDPOINT, 0.0), (PositionIntegration.SAP_EULER, 0.5)]
 )
-def test_free_fall(mode, tail):
+def test_free_fall_follows_the_parabola_of_the_mode(mode, tail):
     """The height is -g t^2 / 2, exact with the midpoint rule and off by g t dt / 2 with the new velocity."""
     tree = single_joint(JointType.FREE, com=(0.3, 0.0, 0.0))
     tree.gravity = np.array([0.0, 0.0, -9.81])

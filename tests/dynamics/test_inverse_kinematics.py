@@ -1,3 +1,5 @@
+"""Joint coordinates from body poses: the inverse of forward kinematics, and SciPy's angles."""
+
 import numpy as np
 import pytest
 import warp as wp

@@ -1,3 +1,5 @@
+"""Poses, inertias, velocities and motion subspaces of bodies, against MuJoCo."""
+
 import numpy as np
 import pytest
 import warp as wp

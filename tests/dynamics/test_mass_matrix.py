@@ -1,3 +1,5 @@
+"""The mass matrix, against MuJoCo's."""
+
 import numpy as np
 import pytest
 import warp as wp

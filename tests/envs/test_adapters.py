@@ -140,7 +140,7 @@ def test_stable_baselines_learns():
     env.close()
 
 
-def test_skrl_steps():
+def test_skrl_is_given_the_shapes_that_it_asks_for():
     """Its wrapper has the spaces, shapes and counts that its agents ask for."""
     pytest.importorskip("skrl")
     env = envs.SkrlEnv(envs.Environment(Mixed(), 4, threads=1))

@@ -95,7 +95,7 @@ def test_every_kind_of_entity_has_world_starts(two_worlds):
         assert getattr(two_worlds, f"{kind}_world_start").numpy().tolist() == start, kind
 
 
-def test_add_world(arm, capsys):
+def test_add_world_adds_one_world_a_call(arm, capsys):
     """Two instances of one arm."""
     scene = ModelBuilder()
     scene.add_ground_plane()
@@ -106,7 +106,7 @@ def test_add_world(arm, capsys):
     assert capsys.readouterr().out == "world_count: 2\n"
 
 
-def test_replicate(arm, capsys):
+def test_replicate_copies_all_bodies(arm, capsys):
     """Four copies of one arm, 2 m apart."""
     scene = ModelBuilder()
     scene.add_ground_plane()

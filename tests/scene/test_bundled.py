@@ -33,8 +33,8 @@ def test_every_shipped_scene_is_listed_here():
 
 
 @pytest.mark.parametrize("name", CONTENT)
-def test_contents(name):
-    """Shipped scenes load strictly, and hold what they say."""
+def test_bundled_scenes_hold_what_they_say(name):
+    """Bundled scenes load in strict mode; masses and degrees of freedom are those of the list."""
     scene = load_scene(name, device="cpu")
     model = scene.model
     assert scene.unsupported_features == ()

@@ -1,3 +1,5 @@
+"""Reading of scene files: numbers, lines and names of fields."""
+
 import json
 
 import pytest

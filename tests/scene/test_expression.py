@@ -1,3 +1,5 @@
+"""Arithmetic in scene files, against Python's."""
+
 import ast
 import math
 import operator
@@ -22,7 +24,7 @@ from pluriverse.scene.expression import EXPRESSION_LENGTH_MAX, evaluate_expressi
         ("--1", 1.0),
     ],
 )
-def test_arithmetic(text, value):
+def test_arithmetic_has_the_value_of_its_text(text, value):
     assert evaluate_expression(text) == pytest.approx(value, rel=1e-15)
 
 

@@ -47,7 +47,7 @@ def test_the_model_finds_the_file_where_it_looks_for_it(folder, entry):
 
 
 @pytest.mark.parametrize("form", ["git: {}", "source: {{git: {}}}"])
-def test_from_git(folder, cache, form):  # noqa: F811
+def test_external_assets_come_from_git(folder, cache, form):  # noqa: F811
     commit = commit_files(folder / "repository", {"parts/part.obj": MESH})
     git = f"{{repo: 'file://{folder}/repository', rev: '{commit}', path: parts}}"
     assert load(folder, "{target: meshes/shared, " + form.format(git) + "}").model.shape_count == 3

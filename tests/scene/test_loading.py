@@ -77,7 +77,7 @@ def test_poses_follow_the_joints(tmp_path):
     np.testing.assert_allclose(scene.state.body_q.numpy()[lower, :3], [0.25, 0, 0], atol=2 * ROUNDING)
 
 
-def test_rotations(tmp_path):
+def test_rotations_may_be_written_in_four_ways(tmp_path):
     for rotation, expected in {
         "identity": [0, 0, 0, 1],
         "null": [0, 0, 0, 1],
@@ -298,7 +298,7 @@ def test_joints_that_no_articulation_lists_form_trees(tmp_path):
     assert articulation["first"] == articulation["second"] != articulation["third"]
 
 
-def test_ground(tmp_path):
+def test_ground_is_added_unless_switched_off(tmp_path):
     assert load_text(tmp_path, BOX + "ground: false").model.shape_count == 1
     assert load_text(tmp_path, BOX + "ground: {enabled: false}").model.shape_count == 1
     for text in ("", "ground: true", "ground:", "ground: {}"):

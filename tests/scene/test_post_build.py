@@ -39,7 +39,7 @@ def edited(folder, *operations, text=CHAIN):
         ({"index": -1}, [9]),
     ],
 )
-def test_ranges(selector, expected):
+def test_selectors_select_the_listed_indices(selector, expected):
     assert Selection.model_validate(selector).indices(10) == list(expected)
 
 
@@ -84,7 +84,7 @@ def test_every_named_array_can_be_edited(tmp_path):
         assert getattr(model, name).numpy()[1] == 3
 
 
-def test_copy_array(tmp_path):
+def test_copy_array_copies_ranges_between_arrays(tmp_path):
     model = edited(
         tmp_path,
         "{op: set_array, array: joint_q, values: [0.25, 0.5, 0.75]}",
@@ -162,7 +162,7 @@ def test_scale_sphere_shapes(tmp_path):
     np.testing.assert_allclose(model.shape_scale.numpy()[:3, 0], [0.1, 0.05, 0.05], rtol=2.0**-23)
 
 
-def test_set_attr(tmp_path):
+def test_set_attr_acts_on_what_is_added_later(tmp_path):
     model = edited(
         tmp_path,
         "{op: set_attr, name: gravity, value: -2}",

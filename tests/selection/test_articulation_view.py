@@ -1,3 +1,5 @@
+"""Views of articulations: boxes, ragged and padded arrays, reads and writes of selected rows."""
+
 import re
 
 import numpy as np

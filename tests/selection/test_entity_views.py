@@ -1,3 +1,5 @@
+"""Views of bodies, joints, shapes and worlds by label."""
+
 import numpy as np
 import pytest
 import warp as wp
