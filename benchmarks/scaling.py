@@ -3,11 +3,11 @@
 `python -m benchmarks.scaling [--scenes go1 g1] [--worlds 64 1024 4096 16384] [--threads 1 2] [--calls 1 4]`
 
 Nothing is set. Robots get new random targets every four steps, other scenes stay as they are. All numbers of
-threads and steps a call begin at the same state in every round and make the same steps, to the bit, in turns
-in one process, so that whatever else the machine does falls on all of them. The processor time of a
-world-step tells whether threads are in each other's way (in caches and memory): it is what one thread takes
-where they are not. What the rate lacks beyond that is waiting: for the last thread of a call, or for a
-processor that another program has.
+threads and steps a call begin at the same state in every round and make the same steps, to the bit. They and
+all numbers of worlds take turns in one process, so that whatever else the machine does falls on all of them.
+The processor time of a world-step tells whether threads are in each other's way (in caches and memory): it is
+what one thread takes where they are not. What the rate lacks beyond that is waiting: for the last thread of a
+call, or for a processor that another program has.
 """
 
 import argparse
@@ -51,10 +51,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in arguments.scenes:
             first: dict[tuple[int, int], float] = {}
-            for world_count in arguments.worlds:
-                for cost in _compare(name, Path(folder), world_count, arguments):
-                    few = first.setdefault((cost.threads, cost.call), cost.work)
-                    print(cost.text(cost.work / few), flush=True)
+            for cost in _compare(name, Path(folder), arguments):
+                few = first.setdefault((cost.threads, cost.call), cost.work)
+                print(cost.text(cost.work / few), flush=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,56 +93,79 @@ def _write(name: str, world_count: int, folder: Path) -> MovingScene:
     return MovingScene(path, np.tile(start, (world_count, 1)), targets, restarts=False)
 
 
-def _compare(name: str, folder: Path, world_count: int, arguments: argparse.Namespace) -> list[Cost]:
-    """Measure a number of worlds of a scene with every number of threads and of steps a call."""
-    scene = _write(name, world_count, folder)
-    model = make_model(scene, world_count, "sap")
-    driven = driven_dofs(scene, model)
-    target = np.array(model.joint_target_pos.numpy()).reshape(world_count, -1)
-    simulations = [pv.Simulation(model, dt=DT, threads=threads) for threads in arguments.threads]
+class _Batch:
+    """Some worlds of a scene, with a simulation for every number of threads."""
 
-    def advance(simulation: pv.Simulation, control_step: int, call: int) -> None:
+    def __init__(self, name: str, folder: Path, world_count: int, arguments: argparse.Namespace):
+        self.world_count = world_count
+        self._scene = _write(name, world_count, folder)
+        model = make_model(self._scene, world_count, "sap")
+        self._driven = driven_dofs(self._scene, model)
+        self._target = np.array(model.joint_target_pos.numpy()).reshape(world_count, -1)
+        self._simulations = [pv.Simulation(model, dt=DT, threads=threads) for threads in arguments.threads]
+        state = self._simulations[-1].state
+        state.joint_q.assign(starts_of(self._scene, model))
+        pv.eval_fk(model, state.joint_q, state.joint_qd, state)
+        for control_step in range(SETTLING_CONTROL_STEPS):
+            self._advance(self._simulations[-1], control_step, DECIMATION)
+        self._start = self._simulations[-1].save()
+        self._control_steps = max(1, arguments.steps * 64 // max(world_count, 64) // DECIMATION)
+        self._walls: dict[tuple[int, int], list[float]] = {}
+        self._works: dict[tuple[int, int], list[float]] = {}
+
+    def _advance(self, simulation: pv.Simulation, control_step: int, call: int) -> None:
         """Make the steps of one control step, so many a call."""
-        if len(driven):
-            target[:, driven] = scene.targets[control_step % len(scene.targets)]
-            simulation.control.joint_target_pos.assign(target.reshape(-1))
+        if len(self._driven):
+            self._target[:, self._driven] = self._scene.targets[control_step % len(self._scene.targets)]
+            simulation.control.joint_target_pos.assign(self._target.reshape(-1))
         for _ in range(DECIMATION // call):
             simulation.step(call)
 
-    state = simulations[-1].state
-    state.joint_q.assign(starts_of(scene, model))
-    pv.eval_fk(model, state.joint_q, state.joint_qd, state)
-    for control_step in range(SETTLING_CONTROL_STEPS):
-        advance(simulations[-1], control_step, DECIMATION)
-    start = simulations[-1].save()
+    def measure(self, index: int, call: int, *, is_warmup: bool) -> None:
+        """Make the steps of a round with one of the simulations, so many a call."""
+        simulation = self._simulations[index]
+        simulation.state.assign(self._start.state)
+        begin, begin_work = time.perf_counter(), time.process_time()
+        for control_step in range(self._control_steps):
+            self._advance(simulation, SETTLING_CONTROL_STEPS + control_step, call)
+        if not is_warmup:
+            self._walls.setdefault((index, call), []).append(time.perf_counter() - begin)
+            self._works.setdefault((index, call), []).append(time.process_time() - begin_work)
 
-    control_steps = max(1, arguments.steps * 64 // max(world_count, 64) // DECIMATION)
-    contestants = [(index, call) for call in arguments.calls for index in range(len(simulations))]
-    walls: dict[tuple[int, int], list[float]] = {contestant: [] for contestant in contestants}
-    works: dict[tuple[int, int], list[float]] = {contestant: [] for contestant in contestants}
+    def cost(self, name: str, index: int, call: int, threads: int) -> Cost:
+        """Return the medians of the rounds."""
+        count = self.world_count * self._control_steps * DECIMATION
+        wall = statistics.median(self._walls[index, call])
+        return Cost(
+            name,
+            self.world_count,
+            threads,
+            call,
+            wall=wall / count,
+            work=statistics.median(self._works[index, call]) / count,
+            gain=statistics.median(self._walls[0, call]) / wall,
+        )
+
+    def close(self) -> None:
+        """End the threads."""
+        for simulation in self._simulations:
+            simulation.close()
+
+
+def _compare(name: str, folder: Path, arguments: argparse.Namespace) -> list[Cost]:
+    """Measure a scene with every number of worlds, of threads and of steps a call, in turns."""
+    batches = [_Batch(name, folder, world_count, arguments) for world_count in arguments.worlds]
+    contestants = [(index, call) for call in arguments.calls for index in range(len(arguments.threads))]
     for round in range(arguments.rounds + 1):
         for index, call in contestants:
-            simulation = simulations[index]
-            simulation.state.assign(start.state)
-            begin, begin_work = time.perf_counter(), time.process_time()
-            for control_step in range(control_steps):
-                advance(simulation, SETTLING_CONTROL_STEPS + control_step, call)
-            if round > 0:  # the first records, and finds everything in other caches
-                walls[index, call].append(time.perf_counter() - begin)
-                works[index, call].append(time.process_time() - begin_work)
-    for simulation in simulations:
-        simulation.close()
-    count = world_count * control_steps * DECIMATION
+            for batch in batches:
+                # The first round records, and finds everything in other caches.
+                batch.measure(index, call, is_warmup=round == 0)
+    for batch in batches:
+        batch.close()
     return [
-        Cost(
-            name,
-            world_count,
-            arguments.threads[index],
-            call,
-            wall=statistics.median(walls[index, call]) / count,
-            work=statistics.median(works[index, call]) / count,
-            gain=statistics.median(walls[0, call]) / statistics.median(walls[index, call]),
-        )
+        batch.cost(name, index, call, arguments.threads[index])
+        for batch in batches
         for index, call in contestants
     ]
 

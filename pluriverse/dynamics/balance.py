@@ -232,9 +232,14 @@ def _kernels(real: Any) -> SimpleNamespace:
             begin = topology.tree_dof[first_tree + tree]
             end = topology.tree_dof_end[first_tree + tree]
             products = real(0.0)
+            constrained = bool(False)
             for dof in range(dof_base + begin, dof_base + end):
-                data.dof_response[dof] = data.dof_velocity_next[dof] - data.dof_velocity_free[dof]
+                response_speed = data.dof_velocity_next[dof] - data.dof_velocity_free[dof]
+                constrained = constrained or response_speed != real(0.0)
+                data.dof_response[dof] = response_speed
                 products += dt * data.dof_kick[dof] * data.dof_product[dof]
+            if not constrained:
+                continue
             rows_multiply(
                 data.mass_row,
                 topology.world_row[world],
