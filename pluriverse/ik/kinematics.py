@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import warp as wp
 
-from pluriverse.dynamics.kinematics import joint_functions
+from pluriverse.dynamics.joint_frames import joint_functions
 from pluriverse.ik.rows import Rows
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
@@ -33,8 +33,8 @@ _MODULE = "pluriverse.ik.kinematics"
 def _kernels() -> SimpleNamespace:
     real = wp.float64
     vec3, quat = vec3_type(real), quat_type(real)
-    place_child, carry_axis = joint_functions(real).place_child, joint_functions(real).carry_axis
-    attach_child = joint_functions(real).attach_child
+    child_pose, move_along_axis = joint_functions(real).child_pose, joint_functions(real).move_along_axis
+    child_from_joint_frame = joint_functions(real).child_from_joint_frame
     angular_part, linear_part = spatial_functions(real).angular_part, spatial_functions(real).linear_part
     widen_vec3 = conversion_functions(real).widen_vec3
     widen_rotation = conversion_functions(real).widen_rotation
@@ -101,10 +101,11 @@ def _kernels() -> SimpleNamespace:
                 child_rotation = wp.quat_inverse(widen_rotation(wp.transform_get_rotation(joint_X_c[joint])))
                 child_position = widen_vec3(wp.transform_get_translation(joint_X_c[joint]))
                 shift = vec3()
-                if joint_type == JointType.D6:
+                is_scalar = joint_type == JointType.REVOLUTE or joint_type == JointType.PRISMATIC
+                if is_scalar or joint_type == JointType.D6:
                     axes = rotation * frame
                     for k in range(topology.node_dof_count[index]):
-                        axes, shift, motion = carry_axis(
+                        axes, shift, motion = move_along_axis(
                             k < topology.node_linear_count[index],
                             joint_axis[flat_dof + public_dof + k],
                             real(joint_q[coord + k]),
@@ -113,34 +114,23 @@ def _kernels() -> SimpleNamespace:
                         )
                         turn = angular_part(motion)
                         joint_S_s[row, dof + k] = column(linear_part(motion) + wp.cross(place, turn), turn)
-                    rotation, shift = attach_child(axes, shift, child_rotation, child_position)
+                    rotation, shift = child_from_joint_frame(axes, shift, child_rotation, child_position)
                 else:
-                    rotation, shift, axis, anchor = place_child(
-                        joint_type,
-                        joint_q,
-                        coord,
-                        joint_axis,
-                        flat_dof + public_dof,
-                        rotation,
-                        frame,
-                        child_rotation,
-                        child_position,
+                    rotation, shift, anchor = child_pose(
+                        joint_type, joint_q, coord, rotation, frame, child_rotation, child_position
                     )
-                    if joint_type == JointType.REVOLUTE:
-                        joint_S_s[row, dof] = column(wp.cross(place, axis), axis)
-                    elif joint_type == JointType.PRISMATIC:
-                        joint_S_s[row, dof] = column(axis, vec3())
-                    elif joint_type != JointType.FIXED:
+                    is_free = joint_type == JointType.FREE or joint_type == FREE_BELOW
+                    if joint_type == JointType.BALL or is_free:
                         turns = dof
                         centre = place
-                        if joint_type == JointType.FREE or joint_type == FREE_BELOW:
+                        if is_free:
                             turns = dof + 3
                             centre = place + wp.quat_rotate(anchor, read_vec3(joint_q, coord))
                         for k in range(3):
                             unit = vec3()
                             unit[k] = real(1.0)
                             direction = wp.quat_rotate(anchor, unit)
-                            if joint_type != JointType.BALL:
+                            if is_free:
                                 joint_S_s[row, dof + k] = column(direction, vec3())
                             joint_S_s[row, turns + k] = column(wp.cross(centre, direction), direction)
                 position = place + shift
