@@ -137,7 +137,7 @@ def guess_features(pair: ConvexPair) -> Features:
     local1 = wp.vec3d()
     point1 = pair.position
     point0 = wp.vec3d()
-    for _round in range(APPROACH_ROUNDS):
+    for _round in range(int(APPROACH_ROUNDS)):
         point0 = closest_inner_point(pair.type0, size0, point1)
         local1 = closest_inner_point(pair.type1, size1, back * (point0 - pair.position))
         point1 = pair.position + pair.rotation * local1
@@ -212,7 +212,7 @@ def find_facing_points(pair: ConvexPair, hulls: HullData, size: wp.float64) -> C
         return connection
     features = guess_features(pair)
     guess = features.guess
-    for _trial in range(TRIAL_LIMIT):
+    for _trial in range(int(TRIAL_LIMIT)):
         connection.is_found = False
         if features.edges.count > 2:
             return connection
