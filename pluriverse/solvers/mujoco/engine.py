@@ -119,7 +119,7 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def fields_changed(self, group_index: int, names: set[str]) -> None:
-        """Take in what was written to a group; names are those of its fields, or of its `model`."""
+        """Take over what was written to a group; names are those of its fields, or of its `model`."""
 
     def knows_field(self, name: str) -> bool:
         """Return whether a field of `mjModel` may differ between worlds on the device."""

@@ -1,6 +1,6 @@
 """Impulse of a contact that also resists turning: projection onto an elliptic cone in the norm of R.
 
-Beside the force (t1, t2, n) the contact transmits a moment (r1, r2, s) about the same axes: rolling and
+Besides the force (t1, t2, n) the contact transmits a moment (r1, r2, s) about the same axes: rolling and
 torsional friction. The impulses lie in the cone
 
     sqrt((gamma_t / mu)^2 + (tau_r / mu_r)^2 + (tau_s / mu_s)^2) <= gamma_n,

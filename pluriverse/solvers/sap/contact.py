@@ -47,7 +47,7 @@ SOFT_NORM = wp.constant(1e-7)
 SOFT_NORM_RELATIVE = wp.constant(1e-6 * 9.81)
 NEAR_RIGID = wp.constant(1.0 / (4.0 * math.pi**2))
 # Value of contact_rn that marks a contact that takes no part: between bodies that cannot move against each
-# other, or beyond the number of contacts that the solver was told to take.
+# other, or beyond `max_rigid_contact`.
 LEFT_OUT = wp.constant(-1.0)
 
 

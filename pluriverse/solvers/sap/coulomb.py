@@ -3,20 +3,20 @@
 Reads   mobility W and velocities u0 without impulses, of `contact_space`; contact terms
 Writes  space_impulse, space_velocity
 
-A contact with the impulse p and the velocity u = u0 + W p is open, sticks or slides, as told by
+A contact with the impulse p and the velocity u = u0 + W p is open, sticks or slides, as decided by
 
     z_n = p_n - r_n (u_n - v_hat + R_n p_n),    z_t = p_t - r_t (u_t + R_t p_t),
 
 open where z_n <= 0, and sticking where |z_t| <= mu z_n ([Alart1991]). Each of these states is a linear law
 of p and u, but for the direction in which a contact slides, which is linearized. So each iteration solves
-one small system for the impulses of contacts in the states that they had ([Curnier1988]), and ends where
-they have them still. Which positive r_n and r_t one takes does not change the solution. With the inverse
+one small system for the impulses of contacts in their last states ([Curnier1988]), and the method ends when
+no state changes. The choice of positive r_n and r_t does not change the solution. With the inverse
 mobility of each contact the states are found within a few iterations from no impulses at all, whether
 contacts are near rigid or not.
 
-Without impulses z says which contacts close, but not how they slide: where a robot slides on, most begin as
-sticking ones, and turn to and fro for six iterations. So the first iteration takes what the step begins with:
-those that slide then slide that way, the others stick.
+Without impulses z says which contacts close, but not how they slide: where a robot keeps sliding, most begin
+by sticking, and alternate for six iterations. So the first iteration takes the states at the start of the
+step: contacts that slide then slide in that direction, the others stick.
 """
 
 import functools

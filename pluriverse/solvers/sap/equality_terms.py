@@ -38,7 +38,7 @@ IMMOBILE = wp.constant(1e-10)
 # closes at v = gap / (h + tau) follows gap' = (1 - b) gap - b gap_before, b = h / (2 h + 2 tau), and stays on
 # its side, so that a rope does not throw back what it catches, if b <= 3 - sqrt(8): tau >= 1.92 h.
 SPAN_TAU = wp.constant(2.0)
-# Velocity [m/s] that stands for a bound which is not there.
+# Velocity [m/s] of a bound that is absent.
 NO_BOUND = wp.constant(-1e30)
 
 
@@ -355,7 +355,7 @@ def set_equality_terms(
 ) -> None:
     """Write the terms of every equality constraint of the worlds for a step of `dt` [s].
 
-    To be called after `set_contact_terms`, which says anew which bodies and trees take part.
+    To be called after `set_contact_terms`, which resets the bodies and trees that take part.
     """
     inputs = EqualityInputs()
     for name in ("type", "body1", "body2", "anchor", "axis", "torquescale", "relpose"):

@@ -1,12 +1,12 @@
-"""Friction bound stage: hold the normal impulses that bound friction.
+"""Friction bound stage: friction bounded by a fixed normal impulse.
 
 Reads   contact_impulse, contact_mu
 Writes  contact_bound
 
-With the normal impulse N held that bounds friction, |gamma_t| <= mu N, a contact has a convex cost, in which
-its normal and its tangential impulse do not depend on each other (`cone`). Where N = gamma_n at the minimum,
-Coulomb's law holds ([Haslinger1983]). `coulomb` finds such N for few contacts. Where its states recur, N
-follows gamma_n from minimum to minimum until they can be found.
+With a fixed normal impulse N in the bound of friction, |gamma_t| <= mu N, a contact has a convex cost, in
+which its normal and its tangential impulse do not depend on each other (`cone`). Where N = gamma_n at the
+minimum, Coulomb's law holds ([Haslinger1983]). `coulomb` finds such N for few contacts. Where its states
+recur, N follows gamma_n from minimum to minimum until they can be found.
 """
 
 import functools

@@ -6,8 +6,8 @@ body's own 6x6 matrix, and J^T G J comes out of the composite-body sweep that al
 ([Featherstone2008] section 6.2), with the branch sparsity of the tree.
 
 A contact between two moving bodies adds -K_ab off the diagonal, projected on the two chains of joints. Trees
-that are coupled so take part in the block-sparse factorization (`math.block_cholesky`); all others factor by
-themselves as packed rows. Which trees are coupled is decided in every Newton iteration, from the contacts
+coupled in this way are factored together, block-sparse (`math.block_cholesky`), all others alone, as
+packed rows. Which trees are coupled is decided in every Newton iteration, from the contacts
 that carry an impulse.
 """
 

@@ -1,4 +1,4 @@
-"""Moment stage: what contacts have of rolling and torsional friction, on request.
+"""Moment stage: rolling and torsional friction of contacts, if asked for.
 
 Reads   contacts and their bodies, friction of shapes, inertias
 Writes  per contact: contact_mu_moment, contact_ra

@@ -1,7 +1,7 @@
-"""Restitution stage: contacts that strike faster than a threshold part again, v_n = -e v_n0 (Newton's law).
+"""Restitution stage: contacts that strike faster than a threshold separate, v_n = -e v_n0 (Newton's law).
 
 Reads   contact terms, velocities at the start of the step and of free motion, restitution of shapes
-Writes  bias v_hat and regularization R_n of contacts that bounce, and of those beside them
+Writes  bias v_hat and regularization R_n of contacts that bounce, and of others in their world
 
 A contact asks for the normal velocity v_hat (`contact`). One that strikes in this step asks for e |v_n0|, as
 a rigid contact, whatever its stiffness. With the velocities c before the step and v after it, all contacts

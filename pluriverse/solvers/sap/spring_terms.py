@@ -199,13 +199,13 @@ class SpringSet:
         self.source.entry = wp.array(entry[entries].astype(np.int32), device=device)
 
 
-def _world_of(first: wp.array, places: np.ndarray) -> np.ndarray:
+def _world_of(first: wp.array, indices: np.ndarray) -> np.ndarray:
     """Return the worlds of entities, from the first entity of each world."""
-    return np.searchsorted(first.numpy(), places, side="right") - 1
+    return np.searchsorted(first.numpy(), indices, side="right") - 1
 
 
 def _tendon_rows(model: Model, table: TendonTable) -> tuple[np.ndarray, ...]:
-    """Return world, axis, index and number of entries of each tendon, dof and place of each entry."""
+    """Return world, axis, index and number of entries of each tendon, dof and index of each entry."""
     topology = model.topology
     counts = np.diff(table.entry_start.numpy())
     owner = np.repeat(np.arange(table.articulation.size), np.diff(table.tendon_start.numpy()))
@@ -213,11 +213,11 @@ def _tendon_rows(model: Model, table: TendonTable) -> tuple[np.ndarray, ...]:
     public = table.first_dof.numpy()[owner][tendon] + table.entry_dof.numpy()
     world = _world_of(topology.world_dof, public)
     first = topology.template_dof.numpy()[topology.world_template.numpy()[world]]
-    place = topology.dof_public.numpy()
+    number = topology.dof_public.numpy()
     template_dof = topology.template_dof.numpy()
     dof_template = np.repeat(np.arange(len(template_dof) - 1), np.diff(template_dof))
-    internal = np.empty(len(place), dtype=np.int64)
-    internal[template_dof[dof_template] + place] = np.arange(len(place)) - template_dof[dof_template]
+    internal = np.empty(len(number), dtype=np.int64)
+    internal[template_dof[dof_template] + number] = np.arange(len(number)) - template_dof[dof_template]
     dof = internal[first + public - topology.world_dof.numpy()[world]]
     row_world = _world_of(topology.world_dof, table.first_dof.numpy()[owner])
     return (

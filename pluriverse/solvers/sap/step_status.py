@@ -26,7 +26,7 @@ SPEED_MAX = wp.constant(1.0e12)
 # A contact rests if its surfaces approach or part slower than this [m/s]: what falls by a millimetre is
 # faster.
 RESTING_SPEED = wp.constant(0.01)
-# Time [s] for which a world has to rest too deep before it is told: longer than an impact turns round.
+# Time [s] for which a world has to rest too deep before it is reported: longer than an impact lasts.
 RESTING_TIME = wp.constant(0.2)
 
 
@@ -165,7 +165,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
 
 
 class StepStatus(SolverBase):
-    """How the worlds of a solver fare: what `SolverSAP` tells beyond what every solver does."""
+    """Status of worlds: what `SolverSAP` reports in addition to what every solver does."""
 
     options: SapOptions
     """Options with every default resolved. Also readable as attributes of the solver."""

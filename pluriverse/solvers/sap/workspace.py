@@ -23,11 +23,11 @@ SPEED_LIMIT = wp.constant(16)
 """Bits of `dof_terms`: which terms of the objective a degree of freedom has in this step."""
 
 SPACE_CONTACTS_MAX = 16
-"""Contacts that act up to which a world may be solved in their space (`contact_space`)."""
+"""Largest number of acting contacts of a world that is solved in contact space (`contact_space`)."""
 SPACE_HELD_CONTACTS_MAX = 12
-"""The same with convex friction, or with held bounds of friction."""
+"""The same with convex friction, or with fixed bounds of friction."""
 SPACE_DOFS_MAX = 64
-"""Degrees of freedom of a world up to which that is done: the mobility is found for all of them."""
+"""Largest number of degrees of freedom of such a world: the mobility is computed for all of them."""
 
 VISITED = wp.constant(1)
 PRESCRIBED = wp.constant(2)
