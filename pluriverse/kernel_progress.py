@@ -1,6 +1,6 @@
 """Kernel progress: one bar while kernels are compiled, in place of a line of Warp for each module.
 
-Warp tells its logger of every module that it loads. The logger here shows those of this package as one bar,
+Warp reports every module that it loads to its logger. The logger here shows those of this package as one bar,
 and hands on everything else. Nothing is shown of modules that come from the cache, nor where Warp is told to
 be quiet (`wp.config.log_level`), and a logger set by others stays. `pluriverse.config.verbose` asks for
 more or for nothing.

@@ -70,7 +70,7 @@ class Video:
         self._recorder.start()
 
     def observe(self) -> None:
-        """Do nothing: the simulation tells the recorder itself."""
+        """Do nothing: the simulation notifies the recorder itself."""
 
     def finish(self) -> str:
         """Write the video and return what to tell."""

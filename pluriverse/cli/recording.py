@@ -34,7 +34,7 @@ class RunFile:
         self._writer.start()
 
     def observe(self) -> None:
-        """Do nothing: the simulation tells the writer itself."""
+        """Do nothing: the simulation notifies the writer itself."""
 
     def finish(self) -> str:
         """Close the file and print its name."""

@@ -199,7 +199,7 @@ def find_robot(name: str, asset_roots: Sequence[str | Path] = ()) -> Path:
     if isinstance(reason, Path):
         return reason
     raise FileNotFoundError(
-        f"robot '{name}': its file ({' or '.join(robot.files)}) is not shipped with this package, and "
+        f"robot '{name}': its file ({' or '.join(robot.files)}) is not part of this package, and "
         "was not "
         f"found in {tried}. Name the folder that holds it: asset_roots=[...], --asset-root FOLDER, or the "
         f"environment variable {ASSET_ROOTS_VARIABLE}. {reason}"

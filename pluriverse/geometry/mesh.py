@@ -31,7 +31,7 @@ MESH_HULL_VERTEX_COUNT = 64
 class Mesh(MeshShapes):
     """Triangles in the local frame of the mesh [m].
 
-    Meshes are immutable and compare by identity; `content_key` tells meshes of equal content.
+    Meshes are immutable and compare by identity; `content_key` identifies equal content.
 
     Args:
         vertices: Vertex positions [m], shape [vertex, 3].

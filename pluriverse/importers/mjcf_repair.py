@@ -236,7 +236,7 @@ def _drop_tendons(spec: Any, report: ImportReport) -> None:
     for tendon in list(spec.tendons):
         steps = [tendon.path[number] for number in range(len(tendon.path))]
         if not steps or not all(step.type in kinds and step.target is None for step in steps):
-            continue  # of one that is there in part the compiler tells
+            continue  # the compiler reports one that is incomplete
         name = tendon.name
         report.add(
             "tendon along what there is not", name or "tendon", "it is left out", ImportSeverity.REPAIR
@@ -265,7 +265,7 @@ def _drop_actuators(spec: Any, report: ImportReport) -> None:
     if len(actuators) < 2 or any(
         actuator.trntype not in on_joints or actuator.target in joints for actuator in actuators
     ):
-        return  # of a single one, or one among others, that is a slip, the compiler tells
+        return  # a single one, or one among others, is a slip that the compiler reports
     for actuator in actuators:
         report.add(
             "actuator of what there is not",

@@ -122,7 +122,7 @@ def _gltf_references(data: bytes) -> Iterator[str]:
 
 
 def _parse_xml(text: str, name: str) -> ElementTree.Element | None:
-    """Return the root of a document, or None if it is broken, of which the importer tells more."""
+    """Return the root of a document, or None if it is broken, which the importer reports in detail."""
     # Entities can make gigabytes of a few lines, and read files.
     if re.search(r"<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise FieldError(f"{name}: a document type (<!DOCTYPE ...>) is not allowed in an asset; remove it")
@@ -221,4 +221,4 @@ def _check_usd(source: Path | str, roots: Sequence[Path]) -> None:
                 if name and file.exists() and not is_below(file, roots):
                     raise FieldError(outside_message(file.resolve(), roots))
     except (Tf.ErrorException, RuntimeError):
-        return  # a broken layer, of which the importer tells more
+        return  # a broken layer, which the importer reports in detail

@@ -37,7 +37,7 @@ def check_scene(path: str | Path, *, asset_roots: Sequence[str | Path] = ()) -> 
     fixed.
 
     Args:
-        path: The file, or the name of a scene that ships with the package.
+        path: The file, or the name of a bundled scene.
         asset_roots: Folders that the scene may read files from, besides its own and the current directory.
     """
     errors: list[str] = []

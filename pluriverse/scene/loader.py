@@ -261,7 +261,7 @@ def load_scene(
     """Return the scene of a YAML or JSON file, ready to be stepped.
 
     Args:
-        path: The file, or the name of a scene that ships with the package.
+        path: The file, or the name of a bundled scene.
         device: Device of the model; Warp's default if not given.
         num_worlds: Number of worlds, instead of the scene's own. Kinds of world share it in proportion to
             their counts.

@@ -27,7 +27,7 @@ def load_sap_scene(
     """Return the scene of a YAML or JSON file, ready to be stepped; see `load_scene`.
 
     Args:
-        path: The file, or the name of a scene that ships with the package.
+        path: The file, or the name of a bundled scene.
         device: Device of the model; Warp's default if not given.
         rigid_contact_max: Contact slots of all worlds together, shared evenly, instead of the scene's.
         requires_grad: Gradients of the simulation are not supported.

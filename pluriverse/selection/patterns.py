@@ -81,7 +81,7 @@ def match_labels(
 
 
 def _acceptor(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:
-    """Return the function that tells whether a label fits."""
+    """Return the predicate whether a label fits."""
     expression = re.compile(fnmatch.translate(pattern)) if isinstance(pattern, str) else pattern
     if "/" in expression.pattern:
         return lambda label: expression.fullmatch(label) is not None

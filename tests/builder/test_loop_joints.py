@@ -1,4 +1,4 @@
-"""Loop joints: a joint beside the articulation is an equality constraint, or moves a part of a body."""
+"""Loop joints: a joint outside the articulation is an equality constraint, or moves a part of a body."""
 
 import numpy as np
 import pytest

@@ -243,8 +243,8 @@ def test_finite_plane_is_a_slab():
     state.body_q.assign(
         np.concatenate([poses, np.tile([0.0, 0.0, 0.0, 1.0], (5, 1))], axis=1).astype(np.float32)
     )
-    on, beside, behind, sunk, over_edge = collide(model, state)
-    assert (on.count, beside.count, behind.count, over_edge.count) == (4, 0, 0, 4)
+    on, missed, behind, sunk, over_edge = collide(model, state)
+    assert (on.count, missed.count, behind.count, over_edge.count) == (4, 0, 0, 4)
     np.testing.assert_allclose(on.distance, -1e-3, atol=ROUNDING)
     np.testing.assert_allclose(on.point0[:, 2], 0.5, atol=ROUNDING)
     assert over_edge.point0[:, 0].max() == pytest.approx(1.0, abs=ROUNDING)

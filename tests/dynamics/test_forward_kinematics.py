@@ -204,7 +204,7 @@ def joint_depth(ancestor: np.ndarray) -> np.ndarray:
 
 
 def test_bodies_are_chosen_by_their_flags():
-    """Filtered by flags, only the kinematic platform moves; the box beside it keeps its bits."""
+    """Filtered by flags, only the kinematic platform moves; the box next to it keeps its bits."""
     builder = ModelBuilder()
     platform = builder.add_body(mass=1.0, inertia=np.eye(3), is_kinematic=True)
     box = builder.add_body(mass=1.0, inertia=np.eye(3))

@@ -17,7 +17,7 @@ STEP_COUNT = 30
 
 
 def run(device: str, folder: str) -> dict[str, np.ndarray]:
-    """Drive robots by tensors beside falling boxes, reset some envs, and return what the tensors hold."""
+    """Drive robots by tensors next to falling boxes, reset some envs, and return what the tensors hold."""
     gym = gymapi.acquire_gym()
     params = make_params()
     on_gpu = device != "cpu"

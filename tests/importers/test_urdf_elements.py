@@ -296,7 +296,7 @@ def test_meshes_are_found_by_the_references_of_gazebo(tmp_path, wedge, reference
 
 
 def test_sdf_child_lets_a_mesh_collide_as_it_is(tmp_path):
-    """An `<sdf>` beside the geometry keeps the triangles, with the resolution given, and their mass."""
+    """An `<sdf>` next to the geometry keeps the triangles, with the resolution given, and their mass."""
     ring = trimesh.creation.torus(0.3, 0.1, 24, 12)
     ring.export(tmp_path / "ring.stl")
     collision = '<collision><geometry><mesh filename="ring.stl"/></geometry>{}</collision>'

@@ -259,7 +259,7 @@ def test_what_can_be_repaired_is_repaired_and_reported(case):
 
 
 def test_moments_negative_by_rounding_are_no_repair():
-    """-3e-19 beside 0.01 is 0: nothing is reported, and strict accepts it."""
+    """-3e-19 is 0 compared with 0.01: nothing is reported, and strict accepts it."""
     document = arm(inertial((0.01, 0.01, -3e-19)), joint='<axis xyz="1 0 0"/>')
     builder = ModelBuilder()
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The official names of the schemas that converters write, beside the older ones."""
+"""The official names of the schemas that converters write, in addition to the older ones."""
 
 import numpy as np
 import pytest

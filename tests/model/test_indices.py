@@ -34,7 +34,7 @@ def test_every_byte_but_zero_is_true():
 CHOICES = {
     "int32 indices": torch.tensor([2, 0], dtype=torch.int32),
     "int64 indices": torch.tensor([2, 0]),
-    "int64 indices beside others": torch.tensor([2, 2**32 + 1, 0, -(2**32), 7]),
+    "int64 indices among others": torch.tensor([2, 2**32 + 1, 0, -(2**32), 7]),
     "strided indices": torch.tensor([2, 1, 0, 1])[::2],
     "nonzero of a mask": torch.tensor([True, False, True]).nonzero(as_tuple=False).squeeze(-1),
     "bool mask": torch.tensor([True, False, True]),

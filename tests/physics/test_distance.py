@@ -199,7 +199,7 @@ def test_a_rope_beside_the_joints_closes_a_loop():
 
 
 def test_the_constraint_stands_in_the_model():
-    """The joint keeps its type; beside it there is a constraint of its label, the last of its world."""
+    """The joint keeps its type; in addition there is a constraint of its label, the last of its world."""
     world = tethered((0.3, 0.0, 0.0), least=0.1, most=1.0)
     weight = world.add_link(**BALL)
     world.add_articulation([world.add_joint_free(weight)])

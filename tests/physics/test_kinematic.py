@@ -281,7 +281,7 @@ def test_only_bodies_that_hang_on_the_world_are_kinematic():
 
 
 def test_a_world_with_a_kinematic_body_does_not_depend_on_its_neighbours():
-    """The same bits alone and beside a world without kinematic bodies."""
+    """The same bits alone and next to a world without kinematic bodies."""
     plain = ModelBuilder()
     plain.add_ground_plane(cfg=STIFF)
     slab_on(plain, 0.0)

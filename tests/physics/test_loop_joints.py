@@ -208,7 +208,7 @@ def test_universal_joint_turns_unevenly(solver_type):
 
 @pytest.mark.parametrize("solver_type", SOLVERS)
 def test_planar_joint_lets_a_free_body_slide_and_turn(solver_type):
-    """Two slides and a turn beside a free joint: s = g sin(a) t^2 / 2 on a plane at an angle a."""
+    """Two slides and a turn in parallel with a free joint: s = g sin(a) t^2 / 2 on a plane at an angle a."""
     slope, spin, dt, step_count = 0.3, 2.0, 0.002, 250
     builder = pv.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     tilt = (0.0, np.sin(0.5 * slope), 0.0, np.cos(0.5 * slope))

@@ -20,7 +20,7 @@ def make_model():
     return builder.finalize("cpu")
 
 
-# Function and arguments, array, least and most of what is drawn relative to or beside the default.
+# Function and arguments, array, least and most of what is drawn as a factor of or an offset from the default.
 TERMS = {
     "geom_friction": (lambda: dr.geom_friction((0.3, 0.6)), "shape_material_mu", "abs", 0.3, 0.6),
     "geom_size": (lambda: dr.geom_size((0.9, 1.1)), "shape_scale", "scale", 0.9, 1.1),

@@ -151,7 +151,7 @@ def test_the_friction_of_a_ground_of_each_world_is_drawn_as_well(solver):
 
 
 def test_what_a_scene_file_draws_acts(tmp_path):
-    """The rule stands beside the other options of the solver, the friction of the ground with the ground."""
+    """The rule is one of the options of the solver, the friction of the ground with the ground."""
     (tmp_path / "slide.yaml").write_text(
         textwrap.dedent(f"""
         simulation: {{dt: {DT}, num_worlds: 6, solver: {{friction_combination: minimum}}}}

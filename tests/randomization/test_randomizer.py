@@ -35,7 +35,7 @@ ROUNDING = 2.0**-23
 
 
 def make_model(count=8):
-    """Return a model of arms beside boxes, in worlds of two kinds."""
+    """Return a model of arms and boxes, in worlds of two kinds."""
     builder = pv.ModelBuilder()
     for links in (2, 3):
         world = arm_builder(links, stiffness=20.0)

@@ -9,7 +9,7 @@ from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
 
 
 def balls(count: int) -> pv.ModelBuilder:
-    """Return some balls beside each other."""
+    """Return some balls side by side."""
     builder = pv.ModelBuilder()
     for index in range(count):
         builder.add_shape_sphere(builder.add_body(xform=(index, 0, 1, 0, 0, 0, 1)), radius=0.1)

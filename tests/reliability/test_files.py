@@ -50,7 +50,7 @@ def test_a_program_that_is_killed_while_saving_leaves_a_whole_file(tmp_path: Pat
 
 
 def test_a_file_stays_as_it_is_when_writing_fails(tmp_path: Path):
-    """An exception while writing leaves the old content and nothing beside it; links and modes stay."""
+    """An exception while writing leaves the old content and no other file; links and modes stay."""
     target, link = tmp_path / "real.txt", tmp_path / "link.txt"
     target.write_text("old")
     target.chmod(0o640)

@@ -179,17 +179,17 @@ def test_a_finer_grid_comes_closer_to_the_shape():
 
 def test_what_is_apart_or_wholly_inside():
     """Nothing happens between shapes that are apart; what is inside a rigid mesh is pushed out."""
-    apart, beside, swallowed = find_patches(
+    apart, missed, contained = find_patches(
         [
             PatchPair(PLANE, SPHERE_MESH, None, KH, IDENTITY, at(0, 0, 0.101)),
             PatchPair(TORUS_MESH, sphere(0.09), KH, KH, IDENTITY, at(0, 0, 0)),
             PatchPair(box_mesh(1.0, 1.0, 1.0), SPHERE_MESH, None, KH, IDENTITY, at(0.1, 0, 0.8)),
         ]
     )
-    assert apart.contacts.count == beside.contacts.count == 0
-    assert swallowed.contacts.count == 1
-    assert swallowed.force[2] > 0.0
-    np.testing.assert_allclose(swallowed.force[:2], 0.0, atol=1e-6 * swallowed.force[2])
+    assert apart.contacts.count == missed.contacts.count == 0
+    assert contained.contacts.count == 1
+    assert contained.force[2] > 0.0
+    np.testing.assert_allclose(contained.force[:2], 0.0, atol=1e-6 * contained.force[2])
 
 
 def resting_world(meshes: list[tuple[ShapeSpec, float]]) -> pv.ModelBuilder:

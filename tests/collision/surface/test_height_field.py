@@ -146,8 +146,8 @@ def test_box_on_many_triangles_keeps_its_four_corners():
 def test_height_field_ends_at_its_border():
     """Beyond the border shapes fall; a ball over the border touches the edge."""
     poses = np.array([[2.05, 0.0, 0.05, *UPRIGHT], [2.2, 0.0, -0.1, *UPRIGHT], [1.95, 0.0, 0.09, *UPRIGHT]])
-    over, beside, on = collide_pairs(FLAT, sphere(0.1), poses, poses)
-    assert (over.count, beside.count, on.count) == (1, 0, 1)
+    over, outside, on = collide_pairs(FLAT, sphere(0.1), poses, poses)
+    assert (over.count, outside.count, on.count) == (1, 0, 1)
     np.testing.assert_allclose(over.normal, [[np.sqrt(0.5), 0.0, np.sqrt(0.5)]], atol=ROUNDING)
     assert over.distance[0] == pytest.approx(0.05 * np.sqrt(2.0) - 0.1, abs=ROUNDING)
 

@@ -1,4 +1,4 @@
-"""Open triangle meshes beside each other."""
+"""Open triangle meshes side by side."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""A hand that holds a cube: YAML settings, critic states beside observations, sensors, pushes at random."""
+"""A hand that holds a cube: YAML settings, critic states besides observations, sensors, pushes at random."""
 # The imports are those of scripts.
 # ruff: noqa: F403, F405
 
