@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.geometry.appearance import MeshSkin
-from pluriverse.geometry.convex_hull import compute_convex_hull
+from pluriverse.geometry.convex_hull import HULL_VERTEX_COUNT_MIN, compute_convex_hull
 from pluriverse.geometry.inertia import MassProperties
 from pluriverse.geometry.mesh_normals import compute_corner_normals
 from pluriverse.geometry.mesh_shapes import MeshShapes
@@ -44,10 +44,15 @@ class Mesh(MeshShapes):
         skin: Colours and textures of its triangles, or None.
         normals: Normals of the vertices, kept as given. Nothing here uses them: drawing finds its own.
         uvs: Texture coordinates of the vertices, kept as given. What is drawn is in `skin`.
+        maxhullvert: Vertices that the convex hull may have where it collides; None is `MAX_HULL_VERTICES`.
 
     Raises:
-        ValueError: If the arrays have wrong shapes, values that are not finite, or indices out of range.
+        ValueError: If arrays have wrong shapes, numbers that are not finite, or indices out of range, or
+            `maxhullvert` is too small.
     """
+
+    MAX_HULL_VERTICES = MESH_HULL_VERTEX_COUNT
+    """Vertices that a convex hull may have unless a mesh says otherwise."""
 
     def __init__(
         self,
@@ -61,6 +66,7 @@ class Mesh(MeshShapes):
         skin: MeshSkin | None = None,
         normals: Any = None,
         uvs: Any = None,
+        maxhullvert: int | None = None,
     ):
         self.name = name
         """Name of the mesh in messages."""
@@ -85,6 +91,8 @@ class Mesh(MeshShapes):
         """Normals of the vertices as given, or None."""
         self.uvs: np.ndarray | None = None if uvs is None else np.array(uvs, dtype=np.float32)
         """Texture coordinates of the vertices as given, or None."""
+        self.maxhullvert = _checked_hull_limit(maxhullvert, name)
+        """Vertices that the convex hull may have where it collides."""
         self.skin = skin
         """Colours and textures of the triangles, or None."""
         if skin is not None:
@@ -137,6 +145,8 @@ class Mesh(MeshShapes):
         if self.skin is not None:
             digest.update(self.skin.content_key)
             digest.update(np.array(self.color or (), dtype=np.float64).tobytes())
+        if self.maxhullvert != MESH_HULL_VERTEX_COUNT:
+            digest.update(f"hull {self.maxhullvert}".encode())
         if self.signed_distance_options:
             digest.update(repr(sorted(self.signed_distance_options.items())).encode())
         return digest.digest()
@@ -175,8 +185,7 @@ class Mesh(MeshShapes):
 
         Raises:
             ValueError: If the density is negative, a solid mesh is not closed or encloses no volume, or a
-                surface mesh
-                has no thickness.
+                surface mesh has no thickness.
         """
         if not 0.0 <= density < np.inf:
             raise ValueError(f"{self.name}: density is {density} kg/m³, but it must be finite and >= 0.")
@@ -250,7 +259,7 @@ class Mesh(MeshShapes):
 
         Args:
             max_vertices: Limit of the number of vertices, `HULL_VERTEX_COUNT_MIN` or more. None is
-                `MESH_HULL_VERTEX_COUNT`, and for a mesh that was made as a hull, that mesh itself.
+                `maxhullvert`, and for a mesh that was made as a hull, that mesh itself.
 
         Raises:
             ValueError: If the vertices lie in a plane, or the limit is too small.
@@ -258,7 +267,7 @@ class Mesh(MeshShapes):
         if max_vertices is None:
             if self.is_convex_hull:
                 return self
-            max_vertices = MESH_HULL_VERTEX_COUNT
+            max_vertices = self.maxhullvert
         hull = self._hulls.get(max_vertices)
         if hull is None:
             vertices, triangles = compute_convex_hull(self.vertices, max_vertices, self.name)
@@ -411,6 +420,7 @@ class Mesh(MeshShapes):
             skin=self.skin if has_skin else None,
             normals=self.normals if vertices is None else None,
             uvs=self.uvs if vertices is None else None,
+            maxhullvert=self.maxhullvert,
         )
         other.is_convex_hull = self.is_convex_hull and vertices is None and indices is None
         other.signed_distance_options = dict(self.signed_distance_options)
@@ -432,6 +442,7 @@ class Mesh(MeshShapes):
             color=self.color,
             name=self.name,
             skin=_mirrored(self.skin) if factors.prod() < 0.0 else self.skin,
+            maxhullvert=self.maxhullvert,
         )
         scaled.is_convex_hull = self.is_convex_hull
         # Lengths would have to be scaled too, by factors that may differ.
@@ -568,6 +579,16 @@ def _checked_indices(indices: Any, vertex_count: int, name: str) -> np.ndarray:
     array = np.ascontiguousarray(array, dtype=np.int32)
     array.flags.writeable = False
     return array
+
+
+def _checked_hull_limit(limit: int | None, name: str) -> int:
+    if limit is None:
+        return MESH_HULL_VERTEX_COUNT
+    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < HULL_VERTEX_COUNT_MIN:
+        raise ValueError(
+            f"mesh '{name}': maxhullvert is {limit!r}, but must be an int, {HULL_VERTEX_COUNT_MIN} or more."
+        )
+    return int(limit)
 
 
 def _checked_scale(scale: float | Sequence[float], name: str) -> np.ndarray:

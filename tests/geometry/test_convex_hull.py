@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 
+import pluriverse as pv
 from pluriverse.geometry import MESH_HULL_VERTEX_COUNT, Mesh, convex_hull
 from pluriverse.geometry.convex_hull import DIRECT_POINT_COUNTS, compute_convex_hull
 
@@ -73,6 +74,22 @@ def test_hull_is_made_once():
     sphere = trimesh.creation.icosphere(2, 1.0)
     mesh = Mesh(sphere.vertices, sphere.faces)
     assert mesh.convex_hull() is mesh.convex_hull(MESH_HULL_VERTEX_COUNT)
+
+
+def test_a_mesh_may_say_how_many_vertices_its_hull_has():
+    """The hull that collides obeys it, through copies, scaling and a builder; it is part of the content."""
+    sphere = trimesh.creation.icosphere(3, 1.0)
+    mesh = Mesh(sphere.vertices, sphere.faces, maxhullvert=20)
+    assert [len(part.convex_hull().vertices) for part in (mesh, mesh.copy(), mesh.scaled(2.0))] == [20] * 3
+    assert len(mesh.convex_hull(32).vertices) == 32
+    assert mesh.content_key != Mesh(sphere.vertices, sphere.faces).content_key
+    builder = pv.ModelBuilder()
+    for part in (mesh, Mesh(sphere.vertices, sphere.faces)):
+        builder.add_shape_convex_hull(builder.add_body(), mesh=part)
+    assert [len(part.convex_hull().vertices) for part in builder.meshes] == [20, Mesh.MAX_HULL_VERTICES]
+    for wrong in (4, 10.5, True):
+        with pytest.raises(ValueError, match=r"maxhullvert is .* 8 or more"):
+            Mesh(sphere.vertices, sphere.faces, maxhullvert=wrong)
 
 
 def test_flat_mesh_has_no_hull():
