@@ -141,7 +141,7 @@ class BroadPhase:
         swept = mode[model.world_template] == _MODES["sap"]
         size = np.where(swept, shape_counts[model.world_template], 0)
 
-        def upload(values: Any, dtype: Any = int) -> wp.array:
+        def to_device(values: Any, dtype: Any = int) -> wp.array:
             kind = np.uint32 if dtype is wp.uint32 else np.int32
             return wp.array(np.asarray(values).astype(kind, copy=False), dtype=dtype, device=device)
 
@@ -149,19 +149,19 @@ class BroadPhase:
             return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
 
         data = BroadPhaseData()
-        data.template_mode = upload(mode)
-        data.shape_start = upload(_starts(shape_counts))
-        data.shape = upload(join(shapes))
-        data.lookup_start = upload(_starts([some.size for some in lookups])[:-1])
-        data.lookup = upload(join([some.reshape(-1) for some in lookups]))
-        data.candidate_start = upload(_starts([some.size for some in candidates])[:-1])
-        data.candidates = upload(join(candidates), wp.uint32)
-        data.order_start = upload(_starts(size)[:-1])
-        data.order = upload(join([np.arange(count, dtype=np.int32) for count in size]))
+        data.template_mode = to_device(mode)
+        data.shape_start = to_device(_starts(shape_counts))
+        data.shape = to_device(join(shapes))
+        data.lookup_start = to_device(_starts([some.size for some in lookups])[:-1])
+        data.lookup = to_device(join([some.reshape(-1) for some in lookups]))
+        data.candidate_start = to_device(_starts([some.size for some in candidates])[:-1])
+        data.candidates = to_device(join(candidates), wp.uint32)
+        data.order_start = to_device(_starts(size)[:-1])
+        data.order = to_device(join([np.arange(count, dtype=np.int32) for count in size]))
         room = sorted_scratch_size(size)
-        data.scratch_start = upload(_starts(room)[:-1])
+        data.scratch_start = to_device(_starts(room)[:-1])
         data.scratch = wp.empty(int(room.sum()), dtype=float, device=device)
-        data.axis = upload(np.zeros(model.world_count))
+        data.axis = to_device(np.zeros(model.world_count))
         self.data = data
         """What kernels need for it."""
 

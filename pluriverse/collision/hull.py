@@ -83,23 +83,23 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
         vertex_start.append(base + len(points))
         face_start.append(len(normals))
 
-    def upload(values: Any, dtype: Any) -> wp.array:
+    def to_device(values: Any, dtype: Any) -> wp.array:
         return wp.array(np.asarray(values), dtype=dtype, device=device)
 
     data = HullData()
-    data.vertex_start = upload(vertex_start, int)
-    data.vertex = upload(np.concatenate([*vertices, np.zeros((0, 3))]), wp.vec3)
+    data.vertex_start = to_device(vertex_start, int)
+    data.vertex = to_device(np.concatenate([*vertices, np.zeros((0, 3))]), wp.vec3)
     centers = [points.mean(axis=0) for points in vertices]
-    data.center = upload(np.asarray(centers).reshape(-1, 3), wp.vec3)
-    data.extreme = upload(np.concatenate([*extremes, np.zeros(0)]), int)
-    data.neighbor_start, data.neighbor = (upload(part, int) for part in _ragged(neighbors))
-    data.vertex_face_start, data.vertex_face = (upload(part, int) for part in _ragged(vertex_faces))
-    data.face_start = upload(face_start, int)
+    data.center = to_device(np.asarray(centers).reshape(-1, 3), wp.vec3)
+    data.extreme = to_device(np.concatenate([*extremes, np.zeros(0)]), int)
+    data.neighbor_start, data.neighbor = (to_device(part, int) for part in _ragged(neighbors))
+    data.vertex_face_start, data.vertex_face = (to_device(part, int) for part in _ragged(vertex_faces))
+    data.face_start = to_device(face_start, int)
     all_vertices = np.concatenate([*vertices, np.zeros((0, 3))])
     offsets = [all_vertices[ring[0]] @ normal for ring, normal in zip(corners, normals, strict=True)]
-    data.face_offset = upload(np.asarray(offsets), float)
-    data.face_normal = upload(np.asarray(normals).reshape(-1, 3), wp.vec3)
-    data.corner_start, data.corner = (upload(part, int) for part in _ragged(corners))
+    data.face_offset = to_device(np.asarray(offsets), float)
+    data.face_normal = to_device(np.asarray(normals).reshape(-1, 3), wp.vec3)
+    data.corner_start, data.corner = (to_device(part, int) for part in _ragged(corners))
     lower = np.array([points.min(axis=0) for points in vertices]).reshape(-1, 3)
     upper = np.array([points.max(axis=0) for points in vertices]).reshape(-1, 3)
     return data, lower, upper

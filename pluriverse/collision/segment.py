@@ -25,7 +25,7 @@ def closest_segment_points(half0: wp.vec3, position: wp.vec3, half1: wp.vec3) ->
     if determinant > PARALLEL * a * b:
         s = wp.clamp((e * b - c * f) / determinant, -1.0, 1.0)
     elif a > 0.0:
-        # The part of segment 0 beside segment 1.
+        # The part of segment 0 along segment 1.
         half_overlap = wp.abs(c) / a
         s = 0.5 * (wp.clamp(e / a - half_overlap, -1.0, 1.0) + wp.clamp(e / a + half_overlap, -1.0, 1.0))
     if b > 0.0:

@@ -16,7 +16,7 @@ from pluriverse.builder.sensor_sides import SensorSide
 from pluriverse.builder.sensors import SensorType
 from pluriverse.collision.components import to_double, to_single
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_point
-from pluriverse.collision.convex.touch import find_touch
+from pluriverse.collision.convex.witness_points import find_witness
 from pluriverse.collision.hull import HullData, make_hull_data
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State, Topology
@@ -149,11 +149,11 @@ def measure_gap(
     )
     pair.position = to_double(wp.quat_rotate(back, origin1 - origin0))
     extent = wp.min(extent_of(shapes, shape0), extent_of(shapes, shape1))
-    touch = find_touch(pair, hulls, extent, max_distance)
-    if touch.is_near:
-        gap.distance = touch.distance
-        gap.point0 = origin1 + wp.quat_rotate(turn0, touch.point0)
-        gap.point1 = origin1 + wp.quat_rotate(turn0, touch.point1)
+    witness = find_witness(pair, hulls, extent, max_distance)
+    if witness.is_near:
+        gap.distance = witness.distance
+        gap.point0 = origin1 + wp.quat_rotate(turn0, witness.point0)
+        gap.point1 = origin1 + wp.quat_rotate(turn0, witness.point1)
     return gap
 
 

@@ -1,6 +1,6 @@
 """Collider of any two convex shapes: shortest connection or minimum translation, then the contact patch.
 
-The distance and its direction come from `touch`. Where that direction is the
+The distance and its direction come from `witness_points`. Where that direction is the
 normal of a face of either shape, what the other shows towards it is clipped to that face, and the corners of
 the patch become contacts; where two straight sides lie along each other, the ends of the overlap do.
 Otherwise the closest points are the contact.
@@ -16,7 +16,7 @@ from pluriverse.collision.convex.feature import Feature, find_feature
 from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
 from pluriverse.collision.convex.separation import TOO_FAR, find_outermost_face
 from pluriverse.collision.convex.support import ConvexPair
-from pluriverse.collision.convex.touch import Touch, align_to_face, find_face_touch, find_touch
+from pluriverse.collision.convex.witness_points import Witness, align_to_face, find_face_witness, find_witness
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import ShapeModel, hull_of
@@ -28,7 +28,7 @@ FACE_COSINE = wp.constant(0.99)
 # Sine (3 degrees) of the angle between two straight sides up to which they lie along each other.
 ALONG = wp.constant(0.05)
 # Lengths relative to the size of the pair: two corners closer than the first are one; a patch that misses the
-# exact distance by the second does not contain the closest points; a corner beside a face by the third is on
+# exact distance by the second does not contain the closest points; a corner outside a face by the third is on
 # its edge.
 MERGE = wp.constant(1.0e-3)
 MISSED = wp.constant(1.0e-5)
@@ -43,7 +43,7 @@ PATCH_CORNER_COUNT = wp.constant(8)
 
 @wp.func
 def find_overlap(points: wp.array[wp.vec3], corners: wp.array[wp.vec3]) -> int:
-    """Store the ends of the part of line 0 beside line 1; return their number, 0 unless almost parallel.
+    """Store the ends of the part of line 0 along line 1; return their number, 0 unless almost parallel.
 
     The ends of the lines are points 0, 1 and 8, 9.
     """
@@ -88,7 +88,7 @@ def add_patch(
     model: ShapeModel,
     pair: ShapePair,
     found: int,
-    touch: Touch,
+    witness: Witness,
     reference: int,
     plane: wp.vec3,
     anchor: wp.vec3,
@@ -105,14 +105,14 @@ def add_patch(
         model: The shapes.
         pair: The pair.
         found: Contacts that the world has already.
-        touch: Closest or deepest points.
+        witness: Closest or deepest points.
         reference: Shape that the plane belongs to, 0 or 1.
         plane: Normal of the plane that the corners face, axes of the first shape.
         anchor: Point of that plane [m].
         corners: Corners on the other shape [m], shape [`POLYGON_CAPACITY`].
         count: Number of corners.
     """
-    normal = touch.normal
+    normal = witness.normal
     size = pair.extent
     distances = wp.zeros(shape=PATCH_CORNER_COUNT, dtype=float)
     slope = 1.0 / wp.dot(plane, normal)
@@ -120,7 +120,7 @@ def add_patch(
     smallest = float(1.0e30)
     nearest = int(0)
     nearest_squared = float(1.0e30)
-    middle = 0.5 * (touch.point0 + touch.point1)
+    middle = 0.5 * (witness.point0 + witness.point1)
     for index in range(count):
         corner = corners[index]
         distance = wp.dot(plane, anchor - corner) * slope
@@ -140,7 +140,7 @@ def add_patch(
             distances[slot] = distance
         if slot == kept:
             kept += 1
-    needs_touch = smallest > touch.distance + MISSED * size
+    needs_witness = smallest > witness.distance + MISSED * size
     kept = wp.max(kept, 1)
 
     inverse = wp.transpose(pair.rotation)
@@ -152,10 +152,10 @@ def add_patch(
         if reference == 0:
             point0 = corners[index] - distance * normal
             point1 = corners[index]
-        if needs_touch and index == nearest:
-            distance = touch.distance
-            point0 = touch.point0
-            point1 = touch.point1
+        if needs_witness and index == nearest:
+            distance = witness.distance
+            point0 = witness.point0
+            point1 = witness.point1
         if distance <= pair.threshold:
             found = add_contact(
                 output,
@@ -181,16 +181,16 @@ def collide_convex(
     if face_axis == TOO_FAR:
         return found
     shapes = make_convex_pair(model, pair)
-    touch = find_face_touch(shapes, hulls, face_axis)
-    is_on_face = touch.is_near
+    witness = find_face_witness(shapes, hulls, face_axis)
+    is_on_face = witness.is_near
     if not is_on_face:
-        touch = find_touch(shapes, hulls, pair.extent, pair.threshold)
-    if not touch.is_near or not touch.distance <= pair.threshold:
+        witness = find_witness(shapes, hulls, pair.extent, pair.threshold)
+    if not witness.is_near or not witness.distance <= pair.threshold:
         return found
 
     # What both shapes show each other, in the axes of the first and relative to the origin of the second; the
     # corners of the second begin at 8.
-    normal = touch.normal
+    normal = witness.normal
     points = wp.zeros(shape=16, dtype=wp.vec3)
     feature0 = Feature()
     feature1 = Feature()
@@ -238,14 +238,14 @@ def collide_convex(
         plane = face.normal
         anchor = points[8 * reference]
         if other.cosine < FACE_COSINE and not is_on_face:
-            touch = align_to_face(shapes, hulls, touch, reference, sign * plane, pair.extent)
+            witness = align_to_face(shapes, hulls, witness, reference, sign * plane, pair.extent)
         # Four of the eight points of a rim do.
         stride = wp.where(other.is_circle, 2, 1)
         for index in range(0, other.count, stride):
             corners[count] = points[8 - 8 * reference + index]
             count += 1
         count = clip_to_face(
-            points, 8 * reference, face.count, touch.normal, ON_EDGE * pair.extent, corners, count, scratch
+            points, 8 * reference, face.count, witness.normal, ON_EDGE * pair.extent, corners, count, scratch
         )
     elif feature0.count == 2 and feature1.count == 2:
         count = find_overlap(points, corners)
@@ -256,7 +256,7 @@ def collide_convex(
         reference = 1
     while count > PATCH_CORNER_COUNT:
         count = drop_corner(corners, count)
-    return add_patch(output, model, pair, found, touch, reference, plane, anchor, corners, count)
+    return add_patch(output, model, pair, found, witness, reference, plane, anchor, corners, count)
 
 
 collide_convex_pairs = make_pair_kernel("convex", collide_convex, is_symmetric=True)

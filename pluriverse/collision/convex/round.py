@@ -89,7 +89,7 @@ def collide_round(
     last = wp.vec2()
     count = int(0)
     if a > 0.0 and b > 0.0 and wp.length_sq(crossing) < ALONG * ALONG * a * b:
-        # The part of segment 0 beside segment 1, and the points of segment 1 across from its ends.
+        # The part of segment 0 along segment 1, and the points of segment 1 across from its ends.
         middle = wp.dot(half0, pair.position) / a
         half_overlap = wp.abs(wp.dot(half0, half1)) / a
         low = wp.clamp(middle - half_overlap, -1.0, 1.0)

@@ -29,7 +29,7 @@ def direction_of(level: wp.vec4) -> wp.vec3:
 
 
 @wp.func
-def level_of_ball(offset: wp.vec3, radius: float) -> wp.vec4:
+def ball_level_set(offset: wp.vec3, radius: float) -> wp.vec4:
     """Return gradient and level at an offset from the closest point of a core of some radius."""
     length = wp.length(offset)
     gradient = wp.vec3(0.0, 0.0, 1.0)
@@ -39,7 +39,7 @@ def level_of_ball(offset: wp.vec3, radius: float) -> wp.vec4:
 
 
 @wp.func
-def level_of_box(half: wp.vec3, point: wp.vec3) -> wp.vec4:
+def box_level_set(half: wp.vec3, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of a box: the largest of the distances from its six planes."""
     level = wp.abs(point[0]) - half[0]
     gradient = wp.vec3(wp.where(point[0] < 0.0, -1.0, 1.0), 0.0, 0.0)
@@ -53,9 +53,9 @@ def level_of_box(half: wp.vec3, point: wp.vec3) -> wp.vec4:
 
 
 @wp.func
-def level_of_cylinder(radius: float, half_height: float, point: wp.vec3) -> wp.vec4:
+def cylinder_level_set(radius: float, half_height: float, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of a cylinder: the larger of the distances from side and end."""
-    side = level_of_ball(wp.vec3(point[0], point[1], 0.0), radius)
+    side = ball_level_set(wp.vec3(point[0], point[1], 0.0), radius)
     end = wp.abs(point[2]) - half_height
     if end > side[3]:
         side = wp.vec4(0.0, 0.0, wp.where(point[2] < 0.0, -1.0, 1.0), end)
@@ -63,9 +63,9 @@ def level_of_cylinder(radius: float, half_height: float, point: wp.vec3) -> wp.v
 
 
 @wp.func
-def level_of_cone(radius: float, half_height: float, point: wp.vec3) -> wp.vec4:
+def cone_level_set(radius: float, half_height: float, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of a cone: the larger of the distances from side and base."""
-    across = level_of_ball(wp.vec3(point[0], point[1], 0.0), 0.0)
+    across = ball_level_set(wp.vec3(point[0], point[1], 0.0), 0.0)
     slant = wp.sqrt(radius * radius + 4.0 * half_height * half_height)
     out = 2.0 * half_height / slant
     up = radius / slant
@@ -77,7 +77,7 @@ def level_of_cone(radius: float, half_height: float, point: wp.vec3) -> wp.vec4:
 
 
 @wp.func
-def level_of_ellipsoid(axes: wp.vec3, point: wp.vec3) -> wp.vec4:
+def ellipsoid_level_set(axes: wp.vec3, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of an ellipsoid, whose level surfaces are similar to it."""
     least = wp.min(axes[0], wp.min(axes[1], axes[2]))
     scaled = wp.cw_div(point, axes)
@@ -89,7 +89,7 @@ def level_of_ellipsoid(axes: wp.vec3, point: wp.vec3) -> wp.vec4:
 
 
 @wp.func
-def level_of_hull(hulls: HullData, hull: int, scale: wp.vec3, point: wp.vec3) -> wp.vec4:
+def hull_level_set(hulls: HullData, hull: int, scale: wp.vec3, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of a convex hull: the largest of the distances from its planes."""
     # Heights over the unscaled faces; normals transform with the inverse transpose of the scale.
     unscaled = wp.cw_div(point, scale)
@@ -110,22 +110,22 @@ def level_of_hull(hulls: HullData, hull: int, scale: wp.vec3, point: wp.vec3) ->
 
 
 @wp.func
-def level_of_shape(shape_type: int, size: wp.vec3, hulls: HullData, hull: int, point: wp.vec3) -> wp.vec4:
+def shape_level_set(shape_type: int, size: wp.vec3, hulls: HullData, hull: int, point: wp.vec3) -> wp.vec4:
     """Return the gradient of the level (x, y, z) and the level [m] at a point in the frame of a shape."""
     result = wp.vec4(0.0, 0.0, 1.0, point[2])
     if shape_type == GeoType.SPHERE:
-        result = level_of_ball(point, size[0])
+        result = ball_level_set(point, size[0])
     elif shape_type == GeoType.CAPSULE:
         along = wp.clamp(point[2], -size[1], size[1])
-        result = level_of_ball(point - wp.vec3(0.0, 0.0, along), size[0])
+        result = ball_level_set(point - wp.vec3(0.0, 0.0, along), size[0])
     elif shape_type == GeoType.BOX:
-        result = level_of_box(size, point)
+        result = box_level_set(size, point)
     elif shape_type == GeoType.CYLINDER:
-        result = level_of_cylinder(size[0], size[1], point)
+        result = cylinder_level_set(size[0], size[1], point)
     elif shape_type == GeoType.CONE:
-        result = level_of_cone(size[0], size[1], point)
+        result = cone_level_set(size[0], size[1], point)
     elif shape_type == GeoType.ELLIPSOID:
-        result = level_of_ellipsoid(size, point)
+        result = ellipsoid_level_set(size, point)
     elif shape_type == GeoType.CONVEX_MESH:
-        result = level_of_hull(hulls, hull, size, point)
+        result = hull_level_set(hulls, hull, size, point)
     return result

@@ -1,7 +1,7 @@
 """Pressure patch of two shapes: the surface inside both on which their pressures are equal.
 
 The patch is a graph over the plane across a direction n that leads out of the first shape into the second:
-at each point (u, v) of that plane a *column* along n meets it once. Levels of convex shapes are convex
+at each point (u, v) of that plane a *line* along n meets it once. Levels of convex shapes are convex
 functions (`convex_field`), so the part of the plane where the pressure is positive is convex, and
 everywhere outside of it the gradient of the pressure gives a line with the patch on one side. The patch is
 found in four steps:
@@ -13,7 +13,7 @@ found in four steps:
    where the pressure bends;
 4. if n is not halfway between the gradients of both shapes on the patch, take that direction and begin again.
 
-Where the columns find that the patch is no graph, `volume` takes over.
+Where the lines find that the patch is no graph, `volume` takes over.
 
 Pressure times area of each point of a ray goes into the bin of its sector around the centroid: the bins keep
 the force and moment of the patch whatever their number. All lengths are relative to the middle of the second
@@ -23,7 +23,7 @@ shape, in the axes of the first.
 import warp as wp
 
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.hydroelastic.column import Column, find_column
+from pluriverse.collision.hydroelastic.line_crossing import LineCrossing, find_crossing
 from pluriverse.collision.hydroelastic.patch_pair import (
     SECTOR_COUNT,
     STEEPEST,
@@ -33,7 +33,7 @@ from pluriverse.collision.hydroelastic.patch_pair import (
     effective_stiffness,
     find_deep_point,
     range_along,
-    turn_columns,
+    turn_lines,
 )
 from pluriverse.collision.hydroelastic.volume import integrate_volume
 from pluriverse.types import GeoType
@@ -59,14 +59,14 @@ BEND_MAX = wp.constant(0.99)
 # Offset of the two points of Gauss's rule from the middle of a unit interval.
 GAUSS = wp.constant(0.28867513)
 # What does not belong to a graph: a negative overlap inside the patch, relative to that in the middle, a
-# largest overlap below this part of the known depth, and a cosine between the patch and its columns.
-ODD_OVERLAP = wp.constant(0.02)
-ODD_DEPTH = wp.constant(0.8)
-ODD_COSINE = wp.constant(0.25)
-# Overlap at a rim where the surface turns away from the columns, relative to the way there: the wall behind.
-ODD_WALL = wp.constant(0.15)
-# Distance by which a polygon may pass beside a point that it must hold, relative to the size.
-ODD_DISTANCE = wp.constant(1.0e-4)
+# largest overlap below this part of the known depth, and a cosine between the patch and its lines.
+DEFECT_OVERLAP = wp.constant(0.02)
+DEFECT_DEPTH = wp.constant(0.8)
+DEFECT_COSINE = wp.constant(0.25)
+# Overlap at a rim where the surface turns away from the lines, relative to the way there: the wall behind.
+DEFECT_WALL = wp.constant(0.15)
+# Distance by which a polygon may miss a point that it must hold, relative to the size.
+DEFECT_DISTANCE = wp.constant(1.0e-4)
 # Cosine (15 degrees) between directions that are close enough, and how often to turn.
 DIRECTION_COSINE = wp.constant(0.966)
 DIRECTION_TURNS = wp.constant(3)
@@ -134,7 +134,9 @@ def polygon_centroid(polygon: wp.array[wp.vec3], count: int) -> wp.vec3:
 
 
 @wp.func
-def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, corner: wp.vec2) -> wp.vec4:
+def find_rim(
+    pair: PatchPair, hulls: HullData, center: wp.vec2, middle: LineCrossing, corner: wp.vec2
+) -> wp.vec4:
     """Return the fraction of the way from the centre to a corner at which the pressure ends.
 
     Newton's method, held between the last places inside and outside. With the end come the slope of the
@@ -146,16 +148,16 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
     fraction = float(1.0)
     slope = float(0.0)
     height = 1.0 * middle.height
-    beside = float(0.0)
+    missed = float(0.0)
     for _step in range(RIM_STEPS):
         point = center + fraction * way
-        column = find_column(pair, hulls, point[0], point[1], height)
-        height = column.height
-        beside = wp.where(column.misses_shape, 1.0, 0.0)
-        slope = wp.dot(column.slope, way)
-        if wp.abs(column.overlap) <= RIM_TOLERANCE * middle.overlap:
+        crossing = find_crossing(pair, hulls, point[0], point[1], height)
+        height = crossing.height
+        missed = wp.where(crossing.misses_shape, 1.0, 0.0)
+        slope = wp.dot(crossing.slope, way)
+        if wp.abs(crossing.overlap) <= RIM_TOLERANCE * middle.overlap:
             break
-        if column.overlap > 0.0:
+        if crossing.overlap > 0.0:
             inside = fraction
         else:
             outside = fraction
@@ -163,11 +165,11 @@ def find_rim(pair: PatchPair, hulls: HullData, center: wp.vec2, middle: Column, 
             break
         step = 0.5 * (inside + outside) - fraction
         if slope < 0.0:
-            closer = fraction - column.overlap / slope
+            closer = fraction - crossing.overlap / slope
             if closer > inside and closer < outside:
                 step = closer - fraction
         fraction += step
-    return wp.vec4(fraction, slope, height, beside)
+    return wp.vec4(fraction, slope, height, missed)
 
 
 @wp.struct
@@ -178,17 +180,17 @@ class PatchCenter:
     """Where it is (u, v) [m]."""
     count: int
     """Corners of the polygon, 0 if there is no patch."""
-    middle: Column
-    """The column there."""
+    middle: LineCrossing
+    """The crossing there."""
 
 
 @wp.func
 def find_center(
-    pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int, odd: wp.array[int]
+    pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int, defects: wp.array[int]
 ) -> PatchCenter:
     """Cut a polygon through its centroid until that has pressure; return it.
 
-    `odd` counts what speaks against a graph.
+    `defects` counts what speaks against a graph.
     """
     result = PatchCenter()
     center = polygon_centroid(polygon, count)
@@ -196,16 +198,16 @@ def find_center(
     height = float(0.0)
     is_inside = bool(False)
     for _cut in range(CENTER_CUTS):
-        column = find_column(pair, hulls, center[0], center[1], height)
-        if column.overlap > 0.0:
+        crossing = find_crossing(pair, hulls, center[0], center[1], height)
+        if crossing.overlap > 0.0:
             is_inside = True
-            result.middle = column
+            result.middle = crossing
             break
-        if column.is_invalid:
-            odd[0] = odd[0] + 1
-        height = column.height
-        offset = column.overlap - column.slope[0] * center[0] - column.slope[1] * center[1]
-        count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
+        if crossing.is_invalid:
+            defects[0] = defects[0] + 1
+        height = crossing.height
+        offset = crossing.overlap - crossing.slope[0] * center[0] - crossing.slope[1] * center[1]
+        count = cut_polygon(polygon, count, crossing.slope[0], crossing.slope[1], offset)
         if count < 3:
             break
         center = polygon_centroid(polygon, count)
@@ -218,10 +220,10 @@ def find_center(
 
 
 @wp.func
-def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], odd: wp.array[int]) -> int:
+def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], defects: wp.array[int]) -> int:
     """Write the corners of a polygon around the patch and return their number, 0 if there is no patch.
 
-    `odd` counts what speaks against a graph.
+    `defects` counts what speaks against a graph.
     """
     range_u = range_along(pair, pair.axis_u)
     range_v = range_along(pair, pair.axis_v)
@@ -232,7 +234,7 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], o
     polygon[2] = wp.vec3(range_u[1], range_v[1], 0.0)
     polygon[3] = wp.vec3(range_u[0], range_v[1], 0.0)
     count = int(4)
-    center = find_center(pair, hulls, polygon, count, odd)
+    center = find_center(pair, hulls, polygon, count, defects)
     count = int(center.count)
     if count == 0:
         return 0
@@ -250,12 +252,12 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], o
         rim = find_rim(pair, hulls, inside, middle, corner)
         if rim[0] < CORNER_FRACTION:
             position = inside + rim[0] * (corner - inside)
-            column = find_column(pair, hulls, position[0], position[1], rim[2])
-            if column.is_invalid:
-                odd[0] = odd[0] + 1
+            crossing = find_crossing(pair, hulls, position[0], position[1], rim[2])
+            if crossing.is_invalid:
+                defects[0] = defects[0] + 1
             # The pressure ends at this point, give or take a little that must not be cut off.
-            offset = wp.abs(column.overlap) - wp.dot(column.slope, position)
-            count = cut_polygon(polygon, count, column.slope[0], column.slope[1], offset)
+            offset = wp.abs(crossing.overlap) - wp.dot(crossing.slope, position)
+            count = cut_polygon(polygon, count, crossing.slope[0], crossing.slope[1], offset)
     return count
 
 
@@ -263,19 +265,19 @@ def find_polygon(pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], o
 def misses_deep_point(
     pair: PatchPair, hulls: HullData, polygon: wp.array[wp.vec3], count: int, deep: wp.vec4
 ) -> bool:
-    """Return whether a point that is deep in both shapes lies beside the polygon or beside a graph."""
+    """Return whether a point that is deep in both shapes is outside of the polygon or of any graph."""
     point = wp.vec3(deep[0], deep[1], deep[2])
     u = wp.dot(point, pair.axis_u)
     v = wp.dot(point, pair.axis_v)
-    column = find_column(pair, hulls, u, v, wp.dot(point, pair.normal))
-    result = column.overlap < ODD_DEPTH * deep[3]
-    result = result or wp.dot(column.across, pair.normal) < ODD_COSINE * wp.length(column.across)
+    crossing = find_crossing(pair, hulls, u, v, wp.dot(point, pair.normal))
+    result = crossing.overlap < DEFECT_DEPTH * deep[3]
+    result = result or wp.dot(crossing.across, pair.normal) < DEFECT_COSINE * wp.length(crossing.across)
     for index in range(count):
         first = polygon[index]
         last = polygon[(index + 1) % count]
         side = (last[0] - first[0]) * (v - first[1]) - (last[1] - first[1]) * (u - first[0])
         length = wp.length(wp.vec2(last[0] - first[0], last[1] - first[1]))
-        result = result or side < -ODD_DISTANCE * pair.extent * length
+        result = result or side < -DEFECT_DISTANCE * pair.extent * length
     return result
 
 
@@ -286,10 +288,10 @@ def add_to_bins(
     moment: wp.array[wp.vec3],
     weight: wp.array[wp.vec2],
     sector: int,
-    column: Column,
+    crossing: LineCrossing,
     area: float,
 ) -> wp.vec3:
-    """Add the pressure on an area across the columns [m²] to a bin; return the force [N].
+    """Add the pressure on an area across the lines [m²] to a bin; return the force [N].
 
     Args:
         pair: The shapes.
@@ -297,15 +299,15 @@ def add_to_bins(
         moment: Sum of position times magnitude of force [N·m], shape [SECTOR_COUNT].
         weight: Sum of the magnitudes of force [N], and stiffness [N/m], shape [SECTOR_COUNT].
         sector: Which bin.
-        column: Where the area meets the surface.
-        area: Area across the columns.
+        crossing: Where the area meets the surface.
+        area: Area across the lines.
     """
-    normal = wp.normalize(column.across)
+    normal = wp.normalize(crossing.across)
     surface = area / wp.max(wp.dot(normal, pair.normal), STEEPEST)
-    size = column.overlap * surface / (pair.compliance0 + pair.compliance1)
-    stiffness = surface * effective_stiffness(pair, column.gradient0, column.gradient1, normal)
+    size = crossing.overlap * surface / (pair.compliance0 + pair.compliance1)
+    stiffness = surface * effective_stiffness(pair, crossing.gradient0, crossing.gradient1, normal)
     force[sector] = force[sector] + size * normal
-    moment[sector] = moment[sector] + size * column.point
+    moment[sector] = moment[sector] + size * crossing.point
     weight[sector] = weight[sector] + wp.vec2(size, stiffness)
     return size * normal
 
@@ -321,15 +323,15 @@ def integrate_polygon(
     moment: wp.array[wp.vec3],
     weight: wp.array[wp.vec2],
     out: wp.array[wp.vec3],
-    odd: wp.array[int],
+    defects: wp.array[int],
 ) -> wp.vec3:
     """Add the pressure on the patch to the bins along rays from the centroid; return the force [N].
 
     `deep` is a depth [m] that some point has in both shapes, and that the overlap must reach somewhere. The
-    gradients of both shapes, weighted by force, are added to the two entries of `out`, and to `odd` the
+    gradients of both shapes, weighted by force, are added to the two entries of `out`, and to `defects` the
     number of points that speak against a graph.
     """
-    centroid = find_center(pair, hulls, polygon, count, odd)
+    centroid = find_center(pair, hulls, polygon, count, defects)
     count = int(centroid.count)
     total = wp.vec3()
     most = float(0.0)
@@ -337,7 +339,7 @@ def integrate_polygon(
         return total
     center = centroid.position
     middle = centroid.middle
-    whole = 2.0 * polygon_centroid(polygon, count)[2]
+    doubled_area = 2.0 * polygon_centroid(polygon, count)[2]
     done = float(0.0)
     for index in range(count):
         first = wp.vec2(polygon[index][0], polygon[index][1])
@@ -346,14 +348,14 @@ def integrate_polygon(
         # By area, so that a stretched patch is divided as a round one is. An even number: the ridge of a
         # wedge passes between two pieces.
         part = wp.abs((first[0] - center[0]) * edge[1] - (first[1] - center[1]) * edge[0])
-        pieces = 2 * int(wp.ceil(0.5 * float(PIECE_COUNT) * part / whole))
+        pieces = 2 * int(wp.ceil(0.5 * float(PIECE_COUNT) * part / doubled_area))
         for ray in range(2 * pieces):
             t = (float(ray // 2) + 0.5 + wp.where(ray % 2 == 0, -GAUSS, GAUSS)) / float(pieces)
             way = first + t * edge - center
             # Twice the area of the triangle that this ray stands for.
             twice = part / float(2 * pieces)
             done += twice
-            sector = int(float(SECTOR_COUNT) * (done - 0.5 * twice) / whole)
+            sector = int(float(SECTOR_COUNT) * (done - 0.5 * twice) / doubled_area)
             sector = wp.clamp(sector, 0, SECTOR_COUNT - 1)
             rim = find_rim(pair, hulls, center, middle, center + way)
             # Where the lines along the overlap in the middle and at the rim meet.
@@ -368,22 +370,22 @@ def integrate_polygon(
                 s = start + length * (0.5 + wp.where(node % 2 == 0, -GAUSS, GAUSS))
                 position = center + s * way
                 guess = middle.height + s / rim[0] * (rim[2] - middle.height)
-                column = find_column(pair, hulls, position[0], position[1], guess)
-                most = wp.max(most, column.overlap)
-                if node == 3 and rim[3] > 0.0 and column.overlap > ODD_WALL * rim[0] * wp.length(way):
-                    odd[0] = odd[0] + 1
-                if column.overlap < -ODD_OVERLAP * middle.overlap:
-                    odd[0] = odd[0] + 1
-                if column.overlap > 0.0:
-                    if wp.dot(column.across, pair.normal) < ODD_COSINE * wp.length(column.across):
-                        odd[0] = odd[0] + 1
+                crossing = find_crossing(pair, hulls, position[0], position[1], guess)
+                most = wp.max(most, crossing.overlap)
+                if node == 3 and rim[3] > 0.0 and crossing.overlap > DEFECT_WALL * rim[0] * wp.length(way):
+                    defects[0] = defects[0] + 1
+                if crossing.overlap < -DEFECT_OVERLAP * middle.overlap:
+                    defects[0] = defects[0] + 1
+                if crossing.overlap > 0.0:
+                    if wp.dot(crossing.across, pair.normal) < DEFECT_COSINE * wp.length(crossing.across):
+                        defects[0] = defects[0] + 1
                     area = twice * s * 0.5 * length
-                    part_force = add_to_bins(pair, force, moment, weight, sector, column, area)
+                    part_force = add_to_bins(pair, force, moment, weight, sector, crossing, area)
                     total += part_force
-                    out[0] = out[0] + wp.length(part_force) * column.gradient0
-                    out[1] = out[1] + wp.length(part_force) * column.gradient1
-    if most < ODD_DEPTH * deep:
-        odd[0] = odd[0] + 1
+                    out[0] = out[0] + wp.length(part_force) * crossing.gradient0
+                    out[1] = out[1] + wp.length(part_force) * crossing.gradient1
+    if most < DEFECT_DEPTH * deep:
+        defects[0] = defects[0] + 1
     return total
 
 
@@ -425,23 +427,24 @@ def find_patch(
         normal = approach_direction(pair, hulls, deep)
     polygon = wp.zeros(shape=CORNER_COUNT, dtype=wp.vec3)
     out = wp.zeros(shape=2, dtype=wp.vec3)
-    odd = wp.zeros(shape=1, dtype=int)
+    defects = wp.zeros(shape=1, dtype=int)
     normal = 1.0 * normal
     size = float(0.0)
     is_graph = bool(False)
     for _turn in range(DIRECTION_TURNS):
-        pair = turn_columns(pair, normal)
+        pair = turn_lines(pair, normal)
         clear_bins(force, moment, weight)
         out[0] = wp.vec3(0.0, 0.0, 0.0)
         out[1] = wp.vec3(0.0, 0.0, 0.0)
-        odd[0] = 0
-        count = find_polygon(pair, hulls, polygon, odd)
+        defects[0] = 0
+        count = find_polygon(pair, hulls, polygon, defects)
         total = wp.vec3()
         if count > 0:
             if pair.type0 != GeoType.PLANE:
                 if misses_deep_point(pair, hulls, polygon, count, deep):
-                    odd[0] = odd[0] + 1
-            total = integrate_polygon(pair, hulls, polygon, count, deep[3], force, moment, weight, out, odd)
+                    defects[0] = defects[0] + 1
+            known = deep[3]
+            total = integrate_polygon(pair, hulls, polygon, count, known, force, moment, weight, out, defects)
         size = wp.length(total)
         if pair.type0 == GeoType.PLANE:
             is_graph = True
@@ -450,7 +453,7 @@ def find_patch(
             break
         between = direction_between(pair, out[0], out[1])
         if wp.dot(between, normal) >= DIRECTION_COSINE:
-            is_graph = odd[0] == 0
+            is_graph = defects[0] == 0
             break
         normal = between
     if not is_graph:

@@ -8,7 +8,7 @@ the least factor of the scale: it still vanishes on the surface and changes by n
 import warp as wp
 
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.hydroelastic.convex_field import level_of_shape, with_level
+from pluriverse.collision.hydroelastic.convex_field import shape_level_set, with_level
 from pluriverse.collision.hydroelastic.patch_pair import LevelPair, PatchPair
 from pluriverse.collision.surface.mesh_bounds import smallest_factor
 from pluriverse.collision.surface.mesh_data import MeshData
@@ -32,7 +32,7 @@ class MeshPatchPair:
 
 
 @wp.func
-def level_of_mesh(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> wp.vec4:
+def mesh_level_set(data: MeshData, surface: int, scale: wp.vec3, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of a mesh at a point in its frame."""
     grid = int(-1)
     if surface >= 0:
@@ -52,9 +52,9 @@ def level_in_frame(
     """Return gradient and level of either kind of shape at a point in its frame."""
     level = wp.vec4()
     if shape_type == GeoType.MESH:
-        level = level_of_mesh(shapes.data, source, size, point)
+        level = mesh_level_set(shapes.data, source, size, point)
     else:
-        level = level_of_shape(shape_type, size, shapes.hulls, source, point)
+        level = shape_level_set(shape_type, size, shapes.hulls, source, point)
     return level
 
 

@@ -6,11 +6,11 @@ All lengths are relative to the middle of the second shape, in the axes of the f
 import warp as wp
 
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.hydroelastic.convex_field import direction_of, level_of_shape
+from pluriverse.collision.hydroelastic.convex_field import direction_of, shape_level_set
 
 # Sectors of a patch, each of which becomes one contact.
 SECTOR_COUNT = wp.constant(8)
-# Least cosine between the patch and the direction of its columns.
+# Least cosine between the patch and the direction of its lines.
 STEEPEST = wp.constant(0.1)
 # Steps towards the deepest point of the overlap, those after the first one inside, and how far around it
 # gradients are taken, relative to its depth.
@@ -60,11 +60,11 @@ class PatchPair:
     extent: float
     """How large the smaller shape is [m]."""
     normal: wp.vec3
-    """Direction n of the columns, out of the first shape."""
+    """Direction n of the lines, out of the first shape."""
     axis_u: wp.vec3
-    """First axis across the columns."""
+    """First axis across the lines."""
     axis_v: wp.vec3
-    """Second axis across the columns."""
+    """Second axis across the lines."""
 
 
 @wp.struct
@@ -91,7 +91,7 @@ def levels_of(pair: PatchPair, hulls: HullData, point: wp.vec3) -> LevelPair:
             size = pair.size1
             hull = pair.hull1
             local_point = wp.transpose(pair.rotation) * point + pair.middle
-        level = level_of_shape(shape_type, size, hulls, hull, local_point)
+        level = shape_level_set(shape_type, size, hulls, hull, local_point)
         if side == 1:
             out = pair.rotation * wp.vec3(level[0], level[1], level[2])
             both.second = wp.vec4(out[0], out[1], out[2], level[3] - pair.margin1)
@@ -196,8 +196,8 @@ def direction_between(pair: PatchPair, out0: wp.vec3, out1: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def turn_columns(pair: PatchPair, normal: wp.vec3) -> PatchPair:
-    """Return the pair with columns along another direction."""
+def turn_lines(pair: PatchPair, normal: wp.vec3) -> PatchPair:
+    """Return the pair with lines along another direction."""
     pair.normal = normal
     # The same side of the switch for all directions near an axis: faces in line stay as they are divided.
     axis = wp.vec3(1.0, 0.0, 0.0)

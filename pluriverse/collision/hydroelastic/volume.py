@@ -42,14 +42,14 @@ def cell_width(gradient: wp.vec3, pair: PatchPair, cell: wp.vec3) -> float:
 def part_below(level: float, width: float) -> float:
     """Return about which part of a cell has a negative level, given the level in its middle.
 
-    Levels have edges, at which a ramp over the whole cell would take in too much.
+    Levels have edges, at which a ramp over all of the cell would take in too much.
     """
     return wp.clamp(0.5 - level / wp.max(RAMP * width, 1.0e-30), 0.0, 1.0)
 
 
 @wp.func
 def place_of(pair: PatchPair, cell: wp.vec3, low: wp.vec3, index: int, count: int) -> wp.vec3:
-    """Return the middle of a cell along the axes of the columns [m]."""
+    """Return the middle of a cell along the axes of the lines [m]."""
     i = index % count
     j = (index // count) % count
     k = index // (count * count)
@@ -95,7 +95,7 @@ def integrate_volume(
     volume = cell[0] * cell[1] * cell[2]
     middle = 0.5 * (low + high)
     is_first = pair.compliance0 >= pair.compliance1
-    whole = wp.vec3()
+    area_vector = wp.vec3()
     for index in range(VOLUME_CELLS * VOLUME_CELLS * VOLUME_CELLS):
         position = place_of(pair, cell, low, index, VOLUME_CELLS)
         point = position[0] * pair.axis_u + position[1] * pair.axis_v + position[2] * pair.normal
@@ -128,5 +128,5 @@ def integrate_volume(
             force[sector] = force[sector] + piece
             moment[sector] = moment[sector] + size * point
             weight[sector] = weight[sector] + wp.vec2(size, stiffness)
-            whole += piece
-    return wp.length(whole)
+            area_vector += piece
+    return wp.length(area_vector)

@@ -8,7 +8,7 @@ import warp as wp
 from pluriverse.collision.surface.mesh_data import UNIFORM, MeshData, closest_triangle_point, surface_point
 from pluriverse.geometry.signed_distance_grid import sample_signed_distance
 
-# Reach of a search without limit [m].
+# Range of a search without limit [m].
 ANY_DISTANCE = wp.constant(1.0e10)
 # Part of the way from the origin by which a distance may be rounded.
 BOUND_ROUNDING = wp.constant(1.0e-6)

@@ -35,7 +35,7 @@ from pluriverse.collision.surface.triangle_pair import TrianglePair, make_triang
 
 # A depth is the minimum translation if no part of the surface is closer than it, less this fraction.
 DEPTH_ROUNDING = wp.constant(1.0e-3)
-# Reach of the search for the separating translation of a solid [m]: any.
+# Range of the search for the separating translation of a solid [m]: any.
 ANY_DISTANCE = wp.constant(1.0e10)
 
 

@@ -324,7 +324,7 @@ class _Surface:
         return np.repeat(np.tile(rows, 3)[sample], 3), beyond.reshape(-1)
 
     def _find_sharp_edges(self, points: np.ndarray) -> None:
-        """Mark the edges at which a shape can touch beside the faces."""
+        """Mark the edges at which a shape can touch besides its faces."""
         corners = self.triangles.reshape(-1)
         is_sharp = mark_sharp_edges(
             points,

@@ -12,7 +12,12 @@ from pluriverse.collision.shape_pair import ShapePair
 from pluriverse.collision.surface.contact_reduction import candidate_vector, deepest_distance
 from pluriverse.collision.surface.mesh_bounds import ANY_DISTANCE, find_closest_point
 from pluriverse.collision.surface.mesh_data import MeshData, surface_point
-from pluriverse.collision.surface.mesh_touch import MeshPlacement, SurfaceTouch, add_oriented, bound_placed
+from pluriverse.collision.surface.mesh_witness import (
+    MeshPlacement,
+    SurfaceWitness,
+    add_oriented,
+    bound_placed,
+)
 
 # Depth, relative to the size of the smaller mesh, by which a corner is deeper than any contact if those do
 # not lead out. Contacts of shallow overlaps stay as they are.
@@ -139,16 +144,18 @@ def push_out(
             if (owned & (8 << corner)) != 0:
                 vertex = data.triangle[triangle][corner]
                 point = placed.rotation * surface_point(data, vertex, placed.scale)
-                touch = SurfaceTouch()
-                touch.is_near = True
-                touch.normal = exit_direction.normal
-                touch.distance = wp.dot(exit_direction.normal, point) - exit_direction.offset
-                if touch.distance < -limit:
+                witness = SurfaceWitness()
+                witness.is_near = True
+                witness.normal = exit_direction.normal
+                witness.distance = wp.dot(exit_direction.normal, point) - exit_direction.offset
+                if witness.distance < -limit:
                     bounds = bound_placed(data, placed, point)
                     if bounds.upper < 0.0:
-                        deepest = wp.max(deepest, -touch.distance)
+                        deepest = wp.max(deepest, -witness.distance)
                         if is_offered:
-                            count = add_oriented(placed, is_second, pair, normals, slots, count, point, touch)
+                            count = add_oriented(
+                                placed, is_second, pair, normals, slots, count, point, witness
+                            )
     return deepest
 
 

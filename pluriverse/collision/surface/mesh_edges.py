@@ -21,13 +21,13 @@ from pluriverse.collision.surface.mesh_data import (
     is_edge_free,
     surface_point,
 )
-from pluriverse.collision.surface.mesh_touch import (
+from pluriverse.collision.surface.mesh_witness import (
     PATCH_SLOPE,
     TOUCHING,
     MeshPlacement,
     bound_placed,
+    find_surface_witness,
     is_deeper,
-    touch_surface,
 )
 
 # Depth, relative to the size of the smaller mesh, up to which the deepest point of an edge is looked for.
@@ -467,11 +467,11 @@ def offer_pierced_edges(
                         bounds = DistanceBounds()
                         bounds.lower = -depth
                         bounds.upper = depth
-                        touch = touch_surface(data, placed, point, bounds, depth, pair.extent)
-                        if touch.is_near and touch.distance < 0.0:
-                            normal = touch.normal
+                        witness = find_surface_witness(data, placed, point, bounds, depth, pair.extent)
+                        if witness.is_near and witness.distance < 0.0:
+                            normal = witness.normal
                             if not is_second:
                                 # The point of the second shape, relative to its origin, axes of the first.
-                                point = pair.rotation * (point - touch.distance * normal + placed.position)
+                                point = pair.rotation * (point - witness.distance * normal + placed.position)
                                 normal = -(pair.rotation * normal)
-                            add_last_resort(slots, point, normal, touch.distance)
+                            add_last_resort(slots, point, normal, witness.distance)

@@ -35,17 +35,17 @@ from pluriverse.collision.surface.mesh_depth import (
     resolve_deep_overlap,
 )
 from pluriverse.collision.surface.mesh_edges import add_edges, offer_pierced_edges
-from pluriverse.collision.surface.mesh_touch import (
+from pluriverse.collision.surface.mesh_witness import (
     PATCH_SLOPE,
     SHALLOW,
     MeshPlacement,
-    SurfaceTouch,
+    SurfaceWitness,
     add_oriented,
     bound_placed,
+    find_facet_witness,
+    find_surface_witness,
     is_deeper,
     place_mesh,
-    touch_faces,
-    touch_surface,
 )
 
 # Depth, relative to the size of the smaller mesh, up to which corners are looked for below the surface.
@@ -142,20 +142,20 @@ def add_corner(
         if not goes_in(data, placed, vertex, local, pair.extent):
             return count
         shallow = tie_depth
-    on_faces = SurfaceTouch()
+    on_faces = SurfaceWitness()
     if is_shallow:
-        on_faces = touch_faces(data, placed, vertex, local, pair.threshold, shallow, pair.extent)
+        on_faces = find_facet_witness(data, placed, vertex, local, pair.threshold, shallow, pair.extent)
     is_offered = bool(False)
     for attempt in range(int(2)):
-        touch = on_faces
+        witness = on_faces
         if attempt == 1:
             if on_faces.is_near or is_tie:
                 break
-            touch = touch_surface(data, placed, point, bounds, depth, pair.extent)
-        if touch.is_near and touch.distance <= pair.threshold:
-            back = -(inverse * touch.normal)
+            witness = find_surface_witness(data, placed, point, bounds, depth, pair.extent)
+        if witness.is_near and witness.distance <= pair.threshold:
+            back = -(inverse * witness.normal)
             if is_vertex_free(data, vertex, placed.scale, origin, back, local, PATCH_SLOPE):
-                count = add_oriented(placed, is_second, pair, normals, slots, count, point, touch)
+                count = add_oriented(placed, is_second, pair, normals, slots, count, point, witness)
                 is_offered = True
     if is_on_solid and not is_offered:
         note_tie(overlaps, wp.where(is_second, 0, 1))

@@ -36,7 +36,7 @@ FACE_COSINE = wp.constant(0.99)
 # Sine by which a neighbour may lie above the plane across a normal, where no face carries the corner: the
 # error of normals found by search.
 FREE_SLOPE = wp.constant(1.0e-3)
-# Lengths relative to the size of the pair: a point beside a triangle by the first is over it, which closes
+# Lengths relative to the size of the pair: a point outside a triangle by the first is over it, which closes
 # the gap over edges that count as flat; corners of a patch that miss the least distance by the second do not
 # contain it; a face normal takes the place of the one found if it separates as much to the third.
 OVER = wp.constant(2.0e-4)
@@ -50,7 +50,7 @@ find_shortest_way = make_shortest_way(TrianglePair, HullData, support_triangle, 
 
 
 @wp.struct
-class TriangleTouch:
+class TriangleWitness:
     """Closest or deepest points of a triangle and a shape."""
 
     is_near: bool
@@ -126,9 +126,9 @@ def clip_to_triangle(
 
 
 @wp.func
-def touch_sphere(pair: TrianglePair) -> TriangleTouch:
+def find_sphere_witness(pair: TrianglePair) -> TriangleWitness:
     """Return the closest point of the edges of a triangle to a sphere at the origin."""
-    touch = TriangleTouch()
+    witness = TriangleWitness()
     point = closest_on_edge(pair.a, pair.b)
     other = closest_on_edge(pair.b, pair.c)
     if wp.length_sq(other) < wp.length_sq(point):
@@ -138,25 +138,25 @@ def touch_sphere(pair: TrianglePair) -> TriangleTouch:
         point = other
     length = wp.length(point)
     if length > 0.0:
-        touch.is_near = True
-        touch.normal = -point / length
-        touch.point0 = point
-        touch.distance = length - pair.radius
-    return touch
+        witness.is_near = True
+        witness.normal = -point / length
+        witness.point0 = point
+        witness.distance = length - pair.radius
+    return witness
 
 
 @wp.func
-def touch_convex(pair: TrianglePair, hulls: HullData) -> TriangleTouch:
+def find_convex_witness(pair: TrianglePair, hulls: HullData) -> TriangleWitness:
     """Return the closest points of a triangle and a convex shape, or their deepest points if they overlap."""
-    touch = TriangleTouch()
+    witness = TriangleWitness()
     start = wp.float64(-1.0 / 3.0) * to_double(pair.a + pair.b + pair.c)
     max_distance = wp.float64(pair.threshold + pair.radius)
     way = find_shortest_way(pair, hulls, start, max_distance, wp.float64(pair.extent))
-    touch.is_near = way.is_near
-    touch.normal = to_single(way.normal)
-    touch.point0 = to_single(way.point0)
-    touch.distance = wp.float32(wp.dot(way.normal, way.point1 - way.point0)) - pair.radius
-    return touch
+    witness.is_near = way.is_near
+    witness.normal = to_single(way.normal)
+    witness.point0 = to_single(way.point0)
+    witness.distance = wp.float32(wp.dot(way.normal, way.point1 - way.point0)) - pair.radius
+    return witness
 
 
 @wp.func
@@ -278,18 +278,18 @@ def make_triangle_collider(
         if not is_doubtful and (is_over or sharp == 0):
             return count
 
-        touch = TriangleTouch()
+        witness = TriangleWitness()
         if pair.shape_type == GeoType.SPHERE:
-            touch = touch_sphere(pair)
+            witness = find_sphere_witness(pair)
         else:
-            touch = touch_convex(pair, hulls)
-        if not touch.is_near or not touch.distance <= pair.threshold:
+            witness = find_convex_witness(pair, hulls)
+        if not witness.is_near or not witness.distance <= pair.threshold:
             return count
         # A face of the shape that looks at the edge or corner gives the normal of an overlap if it separates
         # as much: the search for the minimum translation ends a little off, to another side at every step.
-        n = touch.normal
-        m = touch.normal
-        least = touch.distance
+        n = witness.normal
+        m = witness.normal
+        least = witness.distance
         slope = FREE_SLOPE
         face_count = int(0)
         if pair.shape_type != GeoType.SPHERE:
@@ -308,22 +308,22 @@ def make_triangle_collider(
                     least = along_face
 
         # A corner is sharp if an edge at it is.
-        where = find_triangle_feature(pair, touch.point0)
+        where = find_triangle_feature(pair, witness.point0)
         is_free = bool(False)
         if where < 3:
             if (sharp & ((1 << where) | (1 << ((where + 2) % 3)))) != 0:
-                is_free = is_free_corner(data, surface, triangle, where, pair, n, touch.point0, slope)
+                is_free = is_free_corner(data, surface, triangle, where, pair, n, witness.point0, slope)
         elif where < 6:
             if (sharp & (1 << (where - 3))) != 0:
-                is_free = is_free_edge(data, surface, triangle, where - 3, pair, n, touch.point0, slope)
+                is_free = is_free_edge(data, surface, triangle, where - 3, pair, n, witness.point0, slope)
         if not is_free:
-            if touch.distance < 0.0:
-                depth = wp.max(touch.distance, -pair.shallow)
-                add_last_resort(slots, touch.point0 + depth * normal, normal, depth)
+            if witness.distance < 0.0:
+                depth = wp.max(witness.distance, -pair.shallow)
+                add_last_resort(slots, witness.point0 + depth * normal, normal, depth)
             return count
 
         # All of the triangle that is as near to that face.
-        has_touch = bool(False)
+        has_witness = bool(False)
         if face_count > 0:
             polygon[0] = pair.a
             polygon[1] = pair.b
@@ -335,11 +335,11 @@ def make_triangle_collider(
                 height = wp.dot(m, corners[0] - point) * stretch
                 on_shape = point + height * n
                 rise = height - least - missed
-                if height <= pair.threshold and rise <= PATCH_SLOPE * wp.length(point - touch.point0):
+                if height <= pair.threshold and rise <= PATCH_SLOPE * wp.length(point - witness.point0):
                     count = add_candidate(normals, slots, count, on_shape, n, height)
-                    has_touch = has_touch or rise <= 0.0
-        if not has_touch:
-            count = add_candidate(normals, slots, count, touch.point0 + least * n, n, least)
+                    has_witness = has_witness or rise <= 0.0
+        if not has_witness:
+            count = add_candidate(normals, slots, count, witness.point0 + least * n, n, least)
         return count
 
     return collide_triangle

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from pluriverse.collision.convex.facing import find_facing_points
 from pluriverse.collision.convex.support import ConvexPair
-from pluriverse.collision.convex.touch import find_shortest_way
+from pluriverse.collision.convex.witness_points import find_shortest_way
 from pluriverse.collision.hull import HullData
 from pluriverse.types import GeoType
 

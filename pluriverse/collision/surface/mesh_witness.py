@@ -26,7 +26,7 @@ from pluriverse.collision.surface.mesh_data import (
 # Depth, relative to the size of the smaller mesh, up to which a corner over a face belongs to it although it
 # may be closer to another.
 SHALLOW = wp.constant(0.02)
-# Distance, relative likewise, by which a corner may be beside a triangle and still be over it.
+# Distance, relative likewise, by which a corner may be outside of a triangle and still be over it.
 OVER = wp.constant(1.0e-5)
 # Slope (8 degrees) up to which a corner or crossing that is not the deepest belongs to the patch.
 PATCH_SLOPE = wp.constant(0.14)
@@ -62,7 +62,7 @@ class MeshPlacement:
 
 
 @wp.struct
-class SurfaceTouch:
+class SurfaceWitness:
     """A point and what of a surface is closest to it."""
 
     is_near: bool
@@ -155,14 +155,14 @@ def is_on_border(
 
 
 @wp.func
-def touch_surface(
+def find_surface_witness(
     data: MeshData,
     placed: MeshPlacement,
     point: wp.vec3,
     bounds: DistanceBounds,
     max_distance: float,
     size: float,
-) -> SurfaceTouch:
+) -> SurfaceWitness:
     """Return the closest point of the other mesh to a point.
 
     Args:
@@ -173,14 +173,14 @@ def touch_surface(
         max_distance: Largest distance [m] on either side.
         size: Size of the pair [m].
     """
-    touch = SurfaceTouch()
+    witness = SurfaceWitness()
     surface = placed.other
     scale = placed.other_scale
     kind = data.kind[surface]
     farthest = wp.min(max_distance, wp.max(wp.abs(bounds.lower), wp.abs(bounds.upper)))
     closest = find_closest_point(data, surface, scale, placed.position, point, farthest)
     if not closest.is_near:
-        return touch
+        return witness
     corners = data.triangle[closest.triangle]
     a = surface_point(data, corners[0], scale) - placed.position
     b = surface_point(data, corners[1], scale) - placed.position
@@ -221,14 +221,14 @@ def touch_surface(
                 data.id[surface], local_point, 1.001 * length / smallest_factor(scale)
             )
             side = signed.sign
-    touch.is_near = True
+    witness.is_near = True
     if length < TOUCHING * size or length - wp.abs(height) < ON_PLANE * size:
-        touch.normal = normal
-        touch.distance = height
+        witness.normal = normal
+        witness.distance = height
     else:
-        touch.normal = (side / length) * closest.offset
-        touch.distance = side * length
-    return touch
+        witness.normal = (side / length) * closest.offset
+        witness.distance = side * length
+    return witness
 
 
 @wp.func
@@ -240,15 +240,15 @@ def add_oriented(
     slots: wp.array[candidate_vector],
     count: int,
     point: wp.vec3,
-    touch: SurfaceTouch,
+    witness: SurfaceWitness,
 ) -> int:
     """Offer the contact of a point of a mesh with the other, whichever of them is the second of the pair."""
     if is_second:
-        return add_candidate(normals, slots, count, point, touch.normal, touch.distance)
+        return add_candidate(normals, slots, count, point, witness.normal, witness.distance)
     # The point of the second shape, relative to its origin, axes of the first.
-    on_second = point - touch.distance * touch.normal + placed.position
+    on_second = point - witness.distance * witness.normal + placed.position
     return add_candidate(
-        normals, slots, count, pair.rotation * on_second, -(pair.rotation * touch.normal), touch.distance
+        normals, slots, count, pair.rotation * on_second, -(pair.rotation * witness.normal), witness.distance
     )
 
 
@@ -302,7 +302,7 @@ def is_deeper(
 
 
 @wp.func
-def touch_faces(
+def find_facet_witness(
     data: MeshData,
     placed: MeshPlacement,
     vertex: int,
@@ -310,7 +310,7 @@ def touch_faces(
     max_distance: float,
     shallow: float,
     size: float,
-) -> SurfaceTouch:
+) -> SurfaceWitness:
     """Return the triangle that a corner meets from its front, the nearest of those it is over.
 
     A corner a little below a face belongs to that face, though the side of the solid next to it may be
@@ -325,7 +325,7 @@ def touch_faces(
         shallow: Largest depth [m] below it.
         size: Size of the pair [m].
     """
-    touch = SurfaceTouch()
+    witness = SurfaceWitness()
     surface = placed.other
     scale = placed.other_scale
     kind = data.kind[surface]
@@ -353,14 +353,14 @@ def touch_faces(
         if (
             height <= max_distance
             and height >= -shallow
-            and (not touch.is_near or wp.abs(height) < wp.abs(touch.distance))
+            and (not witness.is_near or wp.abs(height) < wp.abs(witness.distance))
             and wp.dot(wp.normalize(wp.cross(b - a, axis)), point - a) <= tolerance
             and wp.dot(wp.normalize(wp.cross(c - b, axis)), point - b) <= tolerance
             and wp.dot(wp.normalize(wp.cross(a - c, axis)), point - c) <= tolerance
         ):
             back = -(inverse * normal)
             if is_vertex_free(data, vertex, placed.scale, wp.vec3(0.0, 0.0, 0.0), back, local, PATCH_SLOPE):
-                touch.is_near = True
-                touch.normal = normal
-                touch.distance = height
-    return touch
+                witness.is_near = True
+                witness.normal = normal
+                witness.distance = height
+    return witness

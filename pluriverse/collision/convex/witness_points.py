@@ -1,7 +1,7 @@
 """Closest points of two convex shapes, or the minimum translation if they overlap, in double precision.
 
 Most shapes that touch do so on a face of a box or the end of a cylinder. That is looked at first
-(`find_face_touch`): the point of the other shape that is farthest down there decides, in closed form. Of
+(`find_face_witness`): the point of the other shape that is farthest down there decides, in closed form. Of
 curved shapes the features that face each other are guessed (`facing`). All else is left to the search for
 the shortest connection (`gjk`) and the minimum translation (`epa`).
 """
@@ -23,7 +23,7 @@ find_shortest_way = make_shortest_way(ConvexPair, HullData, support_first, suppo
 
 
 @wp.struct
-class Touch:
+class Witness:
     """Closest or deepest points of two shapes, axes of the first, from the origin of the second [m]."""
 
     is_near: bool
@@ -39,7 +39,7 @@ class Touch:
 
 
 @wp.func
-def find_touch(pair: ConvexPair, hulls: HullData, size: float, max_distance: float) -> Touch:
+def find_witness(pair: ConvexPair, hulls: HullData, size: float, max_distance: float) -> Witness:
     """Return the closest points of two shapes, or their deepest points if they overlap.
 
     Args:
@@ -48,7 +48,7 @@ def find_touch(pair: ConvexPair, hulls: HullData, size: float, max_distance: flo
         size: Size of the pair [m], for tolerances.
         max_distance: Distance [m] beyond which they do not matter.
     """
-    touch = Touch()
+    witness = Witness()
     radius0 = wp.float64(core_radius(pair.type0, pair.size0))
     radius1 = wp.float64(core_radius(pair.type1, pair.size1))
     core_distance = wp.float64(max_distance) + radius0 + radius1
@@ -61,16 +61,16 @@ def find_touch(pair: ConvexPair, hulls: HullData, size: float, max_distance: flo
         way.point1 = facing.point1
     else:
         way = find_shortest_way(pair, hulls, pair.position, core_distance, wp.float64(size))
-    touch.is_near = way.is_near
+    witness.is_near = way.is_near
     if not way.is_near:
-        return touch
+        return witness
     point0 = way.point0 + radius0 * way.normal
     point1 = way.point1 - radius1 * way.normal
-    touch.normal = to_single(way.normal)
-    touch.distance = wp.float32(wp.dot(way.normal, point1 - point0))
-    touch.point0 = to_single(point0 - pair.position)
-    touch.point1 = to_single(point1 - pair.position)
-    return touch
+    witness.normal = to_single(way.normal)
+    witness.distance = wp.float32(wp.dot(way.normal, point1 - point0))
+    witness.point0 = to_single(point0 - pair.position)
+    witness.point1 = to_single(point1 - pair.position)
+    return witness
 
 
 @wp.func
@@ -106,7 +106,7 @@ def is_below_face(shape_type: int, size: wp.vec3d, axis: int, point: wp.vec3d, d
 
 
 @wp.func
-def find_face_touch(pair: ConvexPair, hulls: HullData, face_axis: int) -> Touch:
+def find_face_witness(pair: ConvexPair, hulls: HullData, face_axis: int) -> Witness:
     """Return the closest or deepest points of two shapes if a face has one of them; else nothing is near.
 
     The face looks towards the other shape, whose farthest point against the normal has its foot on the face.
@@ -119,9 +119,9 @@ def find_face_touch(pair: ConvexPair, hulls: HullData, face_axis: int) -> Touch:
         hulls: Convex hulls.
         face_axis: Axis of the first shape (0 to 2) or second shape (3 to 5) normal to the face, -1 for none.
     """
-    touch = Touch()
+    witness = Witness()
     if face_axis < 0:
-        return touch
+        return witness
     zero = wp.float64(0.0)
     axis = face_axis % 3
     unit = wp.vec3d(zero, zero, zero)
@@ -132,7 +132,7 @@ def find_face_touch(pair: ConvexPair, hulls: HullData, face_axis: int) -> Touch:
         point1 = support_second(pair, hulls, -unit)
         point1 -= wp.float64(core_radius(pair.type1, pair.size1)) * unit
         distance = wp.dot(unit, point1) - half
-        touch.is_near = is_below_face(pair.type0, size, axis, point1, wp.max(-distance, zero))
+        witness.is_near = is_below_face(pair.type0, size, axis, point1, wp.max(-distance, zero))
         point0 = point1 - distance * unit
     else:
         size = to_double(pair.size1)
@@ -145,20 +145,20 @@ def find_face_touch(pair: ConvexPair, hulls: HullData, face_axis: int) -> Touch:
         point0 += wp.float64(core_radius(pair.type0, pair.size0)) * unit
         distance = wp.dot(unit, pair.position + half * outward - point0)
         local = wp.transpose(pair.rotation) * (point0 - pair.position)
-        touch.is_near = is_below_face(pair.type1, size, axis, local, wp.max(-distance, zero))
+        witness.is_near = is_below_face(pair.type1, size, axis, local, wp.max(-distance, zero))
         point1 = point0 + distance * unit
-    touch.normal = to_single(unit)
-    touch.distance = wp.float32(distance)
-    touch.point0 = to_single(point0 - pair.position)
-    touch.point1 = to_single(point1 - pair.position)
-    return touch
+    witness.normal = to_single(unit)
+    witness.distance = wp.float32(distance)
+    witness.point0 = to_single(point0 - pair.position)
+    witness.point1 = to_single(point1 - pair.position)
+    return witness
 
 
 @wp.func
 def align_to_face(
-    pair: ConvexPair, hulls: HullData, touch: Touch, face: int, normal: wp.vec3, size: float
-) -> Touch:
-    """Return `touch` with the normal of a face of either shape, if that separates the shapes as well.
+    pair: ConvexPair, hulls: HullData, witness: Witness, face: int, normal: wp.vec3, size: float
+) -> Witness:
+    """Return `witness` with the normal of a face of either shape, if that separates the shapes as well.
 
     Where a curved side penetrates a face, the search for the minimum translation ends with a normal and a
     point that are off by the square root of its tolerance, to another side at every step: bodies at rest
@@ -167,7 +167,7 @@ def align_to_face(
     Args:
         pair: The shapes.
         hulls: Convex hulls.
-        touch: Deepest points.
+        witness: Deepest points.
         face: Which shape has the face, 0 or 1.
         normal: Normal of the face, from the first to the second shape, axes of the first.
         size: Size of the pair [m], for tolerances.
@@ -178,13 +178,13 @@ def align_to_face(
     point0 = support_first(pair, hulls, n) + radius0 * n
     point1 = support_second(pair, hulls, -n) - radius1 * n
     distance = wp.dot(n, point1 - point0)
-    if distance >= wp.float64(touch.distance - ALIGNED * size):
+    if distance >= wp.float64(witness.distance - ALIGNED * size):
         if face == 0:
             point0 = point1 - distance * n
         else:
             point1 = point0 + distance * n
-        touch.normal = to_single(n)
-        touch.distance = wp.float32(distance)
-        touch.point0 = to_single(point0 - pair.position)
-        touch.point1 = to_single(point1 - pair.position)
-    return touch
+        witness.normal = to_single(n)
+        witness.distance = wp.float32(distance)
+        witness.point0 = to_single(point0 - pair.position)
+        witness.point1 = to_single(point1 - pair.position)
+    return witness

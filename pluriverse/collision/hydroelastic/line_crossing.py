@@ -1,4 +1,4 @@
-"""Column: where a line across the plane of a patch meets the surface on which both pressures are equal."""
+"""Where a line across the plane of a patch meets the surface on which both pressures are equal."""
 
 import warp as wp
 
@@ -7,18 +7,18 @@ from pluriverse.collision.hydroelastic.convex_field import direction_of
 from pluriverse.collision.hydroelastic.patch_pair import STEEPEST, PatchPair, levels_of
 from pluriverse.types import GeoType
 
-# Steps of Newton's method for one column, and its tolerance relative to the size of the smaller shape.
-COLUMN_STEPS = wp.constant(16)
-COLUMN_TOLERANCE = wp.constant(1.0e-7)
-# Steps for the place of a column closest to the patch beside which it passes, and the difference of depths
+# Steps of Newton's method for one line, and its tolerance relative to the size of the smaller shape.
+CROSSING_STEPS = wp.constant(16)
+CROSSING_TOLERANCE = wp.constant(1.0e-7)
+# Steps for the place of a line that misses the patch where it is closest to it, and the difference of depths
 # there that is none, relative to the size.
-BESIDE_STEPS = wp.constant(20)
-BESIDE_TOLERANCE = wp.constant(1.0e-4)
+MISS_STEPS = wp.constant(20)
+MISS_TOLERANCE = wp.constant(1.0e-4)
 
 
 @wp.struct
-class Column:
-    """Where a column meets the surface of equal pressure."""
+class LineCrossing:
+    """Where a line meets the surface of equal pressure."""
 
     height: float
     """Height along n [m]."""
@@ -35,29 +35,31 @@ class Column:
     gradient1: wp.vec3
     """Gradient of the level of the second shape."""
     is_invalid: bool
-    """Whether the column goes through the overlap and yet does not meet the surface: that is no graph."""
+    """Whether the line goes through the overlap and yet does not meet the surface: that is no graph."""
     misses_shape: bool
-    """Whether the column passes beside the surface, so that only `overlap` and `slope` mean something."""
+    """Whether the line misses the surface, so that only `overlap` and `slope` mean something."""
 
 
 @wp.func
-def missed_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: float, weight1: float) -> Column:
-    """Return how far a column passes beside the patch, as an overlap that is negative.
+def missed_crossing(
+    pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: float, weight1: float
+) -> LineCrossing:
+    """Return by how much a line misses the patch, as an overlap that is negative.
 
-    Beside the overlap of the shapes that is the largest value on the column of the lesser depth. Inside of it
+    Outside the overlap of the shapes that is the largest value on the line of the lesser depth. Inside of it
     one pressure is the lower one all along, and what counts is their difference.
     """
     low = -3.0 * pair.extent
     high = 3.0 * pair.extent
-    column = Column()
-    column.misses_shape = True
-    column.across = pair.normal
+    crossing = LineCrossing()
+    crossing.misses_shape = True
+    crossing.across = pair.normal
     first = wp.vec4()
     second = wp.vec4()
-    for _step in range(BESIDE_STEPS):
-        column.height = 0.5 * (low + high)
-        column.point = base + column.height * pair.normal
-        both_levels = levels_of(pair, hulls, column.point)
+    for _step in range(MISS_STEPS):
+        crossing.height = 0.5 * (low + high)
+        crossing.point = base + crossing.height * pair.normal
+        both_levels = levels_of(pair, hulls, crossing.point)
         first = both_levels.first
         second = both_levels.second
         rise = wp.dot(direction_of(first), pair.normal)
@@ -66,34 +68,34 @@ def missed_column(pair: PatchPair, hulls: HullData, base: wp.vec3, weight0: floa
         if rise == 0.0:
             break
         if rise > 0.0:
-            high = column.height
+            high = crossing.height
         else:
-            low = column.height
+            low = crossing.height
     gradient = direction_of(first)
-    column.overlap = -wp.max(first[3], second[3])
-    if column.overlap > 0.0:
+    crossing.overlap = -wp.max(first[3], second[3])
+    if crossing.overlap > 0.0:
         error = weight0 * first[3] - weight1 * second[3]
-        column.overlap = -wp.abs(error)
-        column.is_invalid = True
+        crossing.overlap = -wp.abs(error)
+        crossing.is_invalid = True
         gradient = wp.sign(error) * (weight0 * direction_of(first) - weight1 * direction_of(second))
     else:
-        # Of the two gradients that part which does not change along the column.
+        # Of the two gradients that part which does not change along the line.
         rise0 = wp.dot(direction_of(first), pair.normal)
         rise1 = wp.dot(direction_of(second), pair.normal)
-        if rise0 * rise1 < 0.0 and wp.abs(first[3] - second[3]) < BESIDE_TOLERANCE * pair.extent:
+        if rise0 * rise1 < 0.0 and wp.abs(first[3] - second[3]) < MISS_TOLERANCE * pair.extent:
             gradient = (rise0 * direction_of(second) - rise1 * direction_of(first)) / (rise0 - rise1)
         elif second[3] > first[3]:
             gradient = direction_of(second)
-    column.slope = wp.vec2(-wp.dot(gradient, pair.axis_u), -wp.dot(gradient, pair.axis_v))
-    return column
+    crossing.slope = wp.vec2(-wp.dot(gradient, pair.axis_u), -wp.dot(gradient, pair.axis_v))
+    return crossing
 
 
 @wp.func
-def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: float) -> Column:
-    """Return where a column meets the surface on which the pressures are equal.
+def find_crossing(pair: PatchPair, hulls: HullData, u: float, v: float, guess: float) -> LineCrossing:
+    """Return where a line meets the surface on which the pressures are equal.
 
-    Outside the overlap the surface goes on with negative pressure, as long as the column leads out of the
-    first shape and into the second there; else see `missed_column`.
+    Outside the overlap the surface goes on with negative pressure, as long as the line leads out of the
+    first shape and into the second there; else see `missed_crossing`.
     """
     total = pair.compliance0 + pair.compliance1
     weight0 = pair.compliance1 / total
@@ -102,12 +104,12 @@ def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: flo
     low = -3.0 * pair.extent
     high = 3.0 * pair.extent
     height = wp.clamp(guess, low, high)
-    tolerance = COLUMN_TOLERANCE * pair.extent
+    tolerance = CROSSING_TOLERANCE * pair.extent
     first = wp.vec4()
     second = wp.vec4()
     across = wp.vec3()
     is_met = bool(False)
-    for _step in range(COLUMN_STEPS):
+    for _step in range(CROSSING_STEPS):
         point = base + height * pair.normal
         both_levels = levels_of(pair, hulls, point)
         first = both_levels.first
@@ -127,25 +129,25 @@ def find_column(pair: PatchPair, hulls: HullData, u: float, v: float, guess: flo
             if height - error / rise > low and height - error / rise < high:
                 step = -error / rise
         height += step
-    column = Column()
-    column.height = height
-    column.point = base + height * pair.normal
-    column.overlap = -(first[3] + second[3])
-    column.across = across
-    column.gradient0 = direction_of(first)
-    column.gradient1 = direction_of(second)
-    leads = wp.dot(column.gradient0, pair.normal) >= 0.0 and wp.dot(column.gradient1, pair.normal) <= 0.0
-    # On a half space the surface is its plane, wherever the column comes from.
-    if not is_met or (column.overlap <= 0.0 and not leads and pair.type0 != GeoType.PLANE):
-        return missed_column(pair, hulls, base, weight0, weight1)
-    both = column.gradient0 + column.gradient1
+    crossing = LineCrossing()
+    crossing.height = height
+    crossing.point = base + height * pair.normal
+    crossing.overlap = -(first[3] + second[3])
+    crossing.across = across
+    crossing.gradient0 = direction_of(first)
+    crossing.gradient1 = direction_of(second)
+    leads = wp.dot(crossing.gradient0, pair.normal) >= 0.0 and wp.dot(crossing.gradient1, pair.normal) <= 0.0
+    # On a half space the surface is its plane, wherever the line comes from.
+    if not is_met or (crossing.overlap <= 0.0 and not leads and pair.type0 != GeoType.PLANE):
+        return missed_crossing(pair, hulls, base, weight0, weight1)
+    both = crossing.gradient0 + crossing.gradient1
     rise = wp.dot(across, pair.normal)
     # The height changes so that both pressures stay equal.
     along = float(0.0)
     if rise > 1.0e-3:
         along = wp.dot(both, pair.normal) / rise
-    column.slope = wp.vec2(
+    crossing.slope = wp.vec2(
         along * wp.dot(across, pair.axis_u) - wp.dot(both, pair.axis_u),
         along * wp.dot(across, pair.axis_v) - wp.dot(both, pair.axis_v),
     )
-    return column
+    return crossing
