@@ -16,8 +16,10 @@ from pluriverse.geometry.mesh_cache import cache_folder, read_arrays, write_arra
 
 # Version of the files in the cache; another one is not read.
 CACHE_FORMAT = 1
-# Number of triangles from which on a grid is kept on disk. A smaller mesh takes a tenth of a second.
+# Number of triangles, or of cells along the longest side, from which on a grid is kept on disk. A smaller one
+# takes a tenth of a second.
 CACHED_TRIANGLE_COUNT = 1000
+CACHED_RESOLUTION = 100
 # Cells along the longest side of the box around a mesh, unless the caller says otherwise.
 SDF_MAX_RESOLUTION = 64
 # Largest resolution of a grid. Tiles of a surface take 4 kB for each 64 cells of its area.
@@ -144,7 +146,7 @@ def compute_signed_distance(
 
     options = [lower.tolist(), cell, block_count.tolist(), list(band), is_closed]
     path = None
-    if len(triangles) >= CACHED_TRIANGLE_COUNT:
+    if len(triangles) >= CACHED_TRIANGLE_COUNT or extent > CACHED_RESOLUTION * cell:
         path = cache_folder(cache_dir) / f"{_cache_key(vertices, triangles, options)}.npz"
     arrays = None if path is None else read_arrays(path)
     if arrays is None or not {"coarse", "block_tile", "tiles"} <= arrays.keys():
@@ -157,6 +159,7 @@ def compute_signed_distance(
         coarse, block_tile, tiles = measure_nodes(
             vertices,
             triangles[:, ::-1] if is_inverted else triangles,
+            name,
             is_closed=is_closed,
             lower=lower.astype(np.float64),
             cell=cell,

@@ -229,6 +229,16 @@ def test_grid_is_computed_once_and_kept_on_disk(tmp_path, monkeypatch: pytest.Mo
     assert as_mesh(ball).signed_distance(target_voxel_size=0.05, cache_dir=tmp_path).cell == 0.05
 
 
+def test_a_fine_grid_is_announced_and_kept(tmp_path, monkeypatch, capsys):
+    """Furniture with `<sdf resolution="512">` takes minutes once; nobody should wonder what happens."""
+    from pluriverse.geometry import signed_distance_build
+
+    monkeypatch.setattr(signed_distance_build, "ANNOUNCED_NODE_COUNT", 1000)
+    as_mesh(trimesh.creation.box((1.0, 0.1, 0.1))).signed_distance(max_resolution=128, cache_dir=tmp_path)
+    assert "million nodes, 0.0078 m apart; they are kept" in capsys.readouterr().err
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
