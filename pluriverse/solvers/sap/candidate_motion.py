@@ -201,8 +201,8 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def sweep_rates(
-        topology: Topology,
-        dynamics: DynamicsData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
         world: int,
         dof_rate: wp.array(dtype=dynamics_real),
         rate: wp.array(dtype=vec6),
@@ -227,8 +227,8 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def raise_changes(
-        topology: Topology,
-        dynamics: DynamicsData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
         shapes: ShapeModel,
         state: ShapeState,
         rate: wp.array(dtype=vec6),
@@ -272,7 +272,9 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         return exceeded
 
     @wp.func
-    def twist_of(topology: Topology, rate: wp.array(dtype=vec6), world: int, body: int) -> wp.spatial_vector:
+    def twist_of(
+        topology: wp.ref[Topology], rate: wp.array(dtype=vec6), world: int, body: int
+    ) -> wp.spatial_vector:
         """Return the spatial velocity of a body, spin first, zero for the world."""
         result = wp.spatial_vector()
         if body >= 0:
@@ -285,7 +287,7 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def point_arm(
-        topology: Topology, dynamics: DynamicsData, world: int, body: int, point: wp.vec3
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int, body: int, point: wp.vec3
     ) -> wp.vec3:
         """Return a point of a body from the reference point of its tree [m], world axes."""
         arm = point
@@ -298,8 +300,8 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def does_act(
-        topology: Topology,
-        dynamics: DynamicsData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
         shapes: ShapeModel,
         state: ShapeState,
         contacts: IdleContacts,

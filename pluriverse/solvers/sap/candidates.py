@@ -99,8 +99,8 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def does_idle_contact_act(
-        topology: Topology,
-        dynamics: DynamicsData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
         shapes: ShapeModel,
         state: ShapeState,
         motion: wp.array[ShapeMotion],
@@ -120,8 +120,8 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def does_added_contact_act(
-        topology: Topology,
-        dynamics: DynamicsData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
         shapes: ShapeModel,
         state: ShapeState,
         contacts: IdleContacts,

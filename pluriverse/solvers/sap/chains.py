@@ -16,7 +16,9 @@ def chain_functions(dynamics_real: Any) -> SimpleNamespace:
     DynamicsData = workspace_struct(dynamics_real)
 
     @wp.func(inline=True)
-    def last_free_dof(topology: Topology, dynamics: DynamicsData, world: int, body_node: int) -> int:
+    def last_free_dof(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int, body_node: int
+    ) -> int:
         """Return the last dof on the path from the root to a node that is not prescribed, -1 for none."""
         first_node = topology.template_node[topology.world_template[world]]
         dof = int(-1)

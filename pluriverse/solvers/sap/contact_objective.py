@@ -41,8 +41,8 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
 
     @wp.func(inline=True)
     def measure_contacts(
-        topology: Topology,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        sap: wp.ref[SapData],
         world: int,
         contact_rate: wp.array(dtype=vec3),
         contact_spin: wp.array(dtype=vec3),
@@ -73,7 +73,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
                 contact_spin[slot] = spin * frame
 
     @wp.func(inline=True)
-    def evaluate_contacts(sap: SapData, world: int) -> real:
+    def evaluate_contacts(sap: wp.ref[SapData], world: int) -> real:
         """Write the impulse of every contact; return their cost."""
         cost = real(0.0)
         start = sap.contact_start[world]
@@ -108,7 +108,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
         return cost
 
     @wp.func(inline=True)
-    def probe_contacts(sap: SapData, world: int, alpha: real) -> vec3:
+    def probe_contacts(sap: wp.ref[SapData], world: int, alpha: real) -> vec3:
         """Return cost, slope and curvature of all contacts at step alpha along the direction."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
         start = sap.contact_start[world]
@@ -140,7 +140,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
         return vec3(value, slope, curvature)
 
     @wp.func(inline=True)
-    def advance_contacts(sap: SapData, world: int, alpha: real):
+    def advance_contacts(sap: wp.ref[SapData], world: int, alpha: real):
         """Move the contact velocities by alpha along the direction."""
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
@@ -149,7 +149,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
                 sap.contact_spin[slot] = sap.contact_spin[slot] + alpha * sap.contact_spin_slope[slot]
 
     @wp.func(inline=True)
-    def add_contact_wrenches(topology: Topology, sap: SapData, world: int):
+    def add_contact_wrenches(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int):
         """Add the impulses to `node_wrench` of both bodies."""
         node0 = topology.world_joint[world]
         start = sap.contact_start[world]

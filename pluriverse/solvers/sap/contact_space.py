@@ -85,9 +85,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
 
     @wp.func(inline=True)
     def add_chain(
-        topology: Topology,
-        dynamics: DynamicsData,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         slot: int,
         last_dof: int,
@@ -112,7 +112,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             dof = topology.dof_parent[first + dof]
 
     @wp.func(inline=True)
-    def answer(sap: SapData, slot: int, velocity: vec3) -> vec3:
+    def answer(sap: wp.ref[SapData], slot: int, velocity: vec3) -> vec3:
         """Return the impulse of a contact at a velocity."""
         rt = sap.contact_rt[slot]
         rn = sap.contact_rn[slot]
@@ -121,7 +121,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         return project(y, sap.contact_mu[slot], bound, rt, rn, sap.contact_soft[slot])
 
     @wp.func(inline=True)
-    def slope_at(sap: SapData, region: int, count: int, alpha: real) -> real:
+    def slope_at(sap: wp.ref[SapData], region: int, count: int, alpha: real) -> real:
         """Return the slope of the cost at step `alpha` of the present iteration."""
         slope = real(0.0)
         for c in range(region, region + count):
@@ -132,7 +132,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         return slope
 
     @wp.func(inline=True)
-    def find_impulses(sap: SapData, region: int, count: int, w: int, work: int) -> int:
+    def find_impulses(sap: wp.ref[SapData], region: int, count: int, w: int, work: int) -> int:
         """Let `space_impulse` be the answer to `space_velocity`; return 1 if that succeeded."""
         found = int(0)
         searching = int(1)
@@ -205,7 +205,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         return found
 
     @wp.func(inline=True)
-    def carries(sap: SapData, slot: int, friction_follows: int, moved: int) -> int:
+    def carries(sap: wp.ref[SapData], slot: int, friction_follows: int, moved: int) -> int:
         """Return whether a contact takes part, after the step `contact_slope` if `moved` is 1.
 
         With Coulomb's law, one that opens acts on nothing. With convex friction it may, if it slides, and so
@@ -220,7 +220,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
 
     @wp.func(inline=True)
     def list_carrying(
-        sap: SapData,
+        sap: wp.ref[SapData],
         world: int,
         contact0: int,
         capacity: int,
@@ -247,7 +247,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         return listed
 
     @wp.func(inline=True)
-    def has_room(sap: SapData, contact0: int, count: int, capacity: int) -> bool:
+    def has_room(sap: wp.ref[SapData], contact0: int, count: int, capacity: int) -> bool:
         """Return whether so many listed contacts are few enough for Coulomb's law to be found quickly.
 
         Those between two bodies that move count twice: what is held by many of them, as in a hand, sticks and
@@ -264,9 +264,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
 
     @wp.func(inline=True)
     def solve_contacts(
-        topology: Topology,
-        dynamics: DynamicsData,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         region: int,
         dof_capacity: int,
@@ -370,9 +370,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
 
     @wp.func(inline=True)
     def find_direction(
-        topology: Topology,
-        dynamics: DynamicsData,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         region: int,  # scratch
         dof_capacity: int,  # of a region

@@ -53,8 +53,8 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
 
     @wp.func
     def delassus_weight(
-        topology: Topology,
-        dynamics: DynamicsData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
         world: int,
         dof_a: int,
         dof_b: int,
@@ -90,15 +90,15 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
 
     @wp.func
     def write_columns(
-        topology: Topology,
-        dynamics: DynamicsData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
         world: int,
         tree: int,
         leaf: int,
         arm: weight3,
         sign: weight_real,
         frame_transposed: weight33,
-        sap: SapData,
+        sap: wp.ref[SapData],
         start: int,
     ):
         """Write J of one body along its chain from `start` on, by depth, into `column_t1` and so on."""
@@ -141,9 +141,9 @@ def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_
 
     @wp.func
     def exact_weights(
-        topology: Topology,
-        dynamics: DynamicsData,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         node_a: int,
         node_b: int,

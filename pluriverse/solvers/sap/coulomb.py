@@ -51,7 +51,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
 
     @wp.func(inline=True)
-    def set_law(sap: SapData, c: int, wn: real, wt: real, is_start: int) -> real:
+    def set_law(sap: wp.ref[SapData], c: int, wn: real, wt: real, is_start: int) -> real:
         """Write the linear law of the state of a contact; return the square of how far its impulse is off.
 
         With `is_start`, it slides or sticks as it does before the step.
@@ -119,7 +119,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def find_coulomb_impulses(
-        sap: SapData, region: int, count: int, w: int, work: int, optimality: real, is_start: int
+        sap: wp.ref[SapData], region: int, count: int, w: int, work: int, optimality: real, is_start: int
     ) -> int:
         """Find impulses that obey Coulomb's law, from those that there are; return 1 if that succeeded.
 

@@ -36,7 +36,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
     SapData = sap_struct(real, linear)
 
     @wp.func
-    def begin_dilation(sap: SapData, world: int, is_solution: int):
+    def begin_dilation(sap: wp.ref[SapData], world: int, is_solution: int):
         """Take the first s from the contact velocities where the solver starts."""
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
@@ -53,7 +53,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
             sap.contact_bias[slot] = sap.contact_bias[slot] - s
 
     @wp.func
-    def correct_contact(sap: SapData, slot: int, round: int) -> int:
+    def correct_contact(sap: wp.ref[SapData], slot: int, round: int) -> int:
         """Give a contact the s of a solution; return whether it had another one that matters."""
         velocity, normal = sap.contact_velocity[slot], sap.contact_impulse[slot][2]
         s = sap.contact_dilation[slot]
@@ -76,7 +76,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
         return 1
 
     @wp.func
-    def correct_dilation(sap: SapData, world: int, round: int) -> int:
+    def correct_dilation(sap: wp.ref[SapData], world: int, round: int) -> int:
         """Give contacts the s of the solution; return whether any had another one that matters."""
         corrected = int(0)
         if round < DILATION_ROUNDS_MAX:
@@ -86,7 +86,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
         return corrected
 
     @wp.func
-    def end_dilation(sap: SapData, world: int):
+    def end_dilation(sap: wp.ref[SapData], world: int):
         """Give contacts back what they are asked for without s."""
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):

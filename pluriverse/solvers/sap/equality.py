@@ -42,7 +42,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return vec3(x[3], x[4], x[5])
 
     @wp.func(inline=True)
-    def stiffness_times(sap: SapData, index: int, x: vec6) -> vec6:
+    def stiffness_times(sap: wp.ref[SapData], index: int, x: vec6) -> vec6:
         """Return G x."""
         k = sap.equality[index].stiffness_linear
         result = vec6(k * x[0], real(0.0), real(0.0), real(0.0), real(0.0), real(0.0))
@@ -52,7 +52,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return result
 
     @wp.func(inline=True)
-    def span_objective(sap: SapData, index: int, v: real) -> vec3:
+    def span_objective(sap: wp.ref[SapData], index: int, v: real) -> vec3:
         """Return (cost [J], impulse [N·s], -d impulse / d v) of a distance that grows at v."""
         k = sap.equality[index].stiffness_linear
         lack = sap.equality[index].bias[0] - v
@@ -68,14 +68,14 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return vec3(real(0.5) * k * (lack * lack + excess * excess), k * (lack - excess), curvature)
 
     @wp.func(inline=True)
-    def is_inactive(sap: SapData, index: int) -> bool:
+    def is_inactive(sap: wp.ref[SapData], index: int) -> bool:
         """Return whether a term has no stiffness at `sap.equality_velocity`."""
         if sap.equality[index].kind == DISTANCE:
             return span_objective(sap, index, sap.equality_velocity[index][0])[2] == real(0.0)
         return sap.equality[index].kind == OFF
 
     @wp.func(inline=True)
-    def point_stiffness(sap: SapData, index: int) -> linear33:
+    def point_stiffness(sap: wp.ref[SapData], index: int) -> linear33:
         """Return the stiffness against shifts of the two points, world axes, of a term that is not slack."""
         k = linear(sap.equality[index].stiffness_linear)
         if sap.equality[index].kind == DISTANCE:
@@ -85,8 +85,8 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def measure_equalities(
-        topology: Topology,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        sap: wp.ref[SapData],
         world: int,
         dof_rate: wp.array(dtype=real),
         equality_rate: wp.array(dtype=vec6),
@@ -118,7 +118,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
             equality_rate[index] = result
 
     @wp.func(inline=True)
-    def evaluate_equalities(sap: SapData, world: int) -> real:
+    def evaluate_equalities(sap: wp.ref[SapData], world: int) -> real:
         """Write the impulse of every constraint at `sap.equality_velocity`; return their cost."""
         cost = real(0.0)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
@@ -136,7 +136,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return cost
 
     @wp.func(inline=True)
-    def add_equality_wrenches(topology: Topology, sap: SapData, world: int):
+    def add_equality_wrenches(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int):
         """Add the impulses to `sap.node_wrench`, and those between dofs to `sap.impulse`."""
         node0 = topology.world_joint[world]
         dof0 = topology.world_dof[world]
@@ -168,7 +168,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                     )
 
     @wp.func(inline=True)
-    def probe_equalities(sap: SapData, world: int, alpha: real) -> vec3:
+    def probe_equalities(sap: wp.ref[SapData], world: int, alpha: real) -> vec3:
         """Return cost, slope and curvature of all constraints at step alpha along the direction."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
@@ -188,13 +188,13 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         return vec3(value, slope, curvature)
 
     @wp.func(inline=True)
-    def advance_equalities(sap: SapData, world: int, alpha: real):
+    def advance_equalities(sap: wp.ref[SapData], world: int, alpha: real):
         """Move `sap.equality_velocity` by alpha along the direction."""
         for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
             sap.equality_velocity[index] = sap.equality_velocity[index] + alpha * sap.equality_slope[index]
 
     @wp.func(inline=True)
-    def add_equality_stiffness(topology: Topology, sap: SapData, world: int, index: int):
+    def add_equality_stiffness(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, index: int):
         """Add the stiffness of a constraint between bodies to the 6x6 matrix of each of them."""
         node0 = topology.world_joint[world]
         W = point_stiffness(sap, index)
@@ -215,7 +215,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
                 sap.node_stiffness_vv[node0 + node] = sap.node_stiffness_vv[node0 + node] + W
 
     @wp.func(inline=True)
-    def add_dof_stiffness(topology: Topology, sap: SapData, world: int, index: int):
+    def add_dof_stiffness(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, index: int):
         """Add the diagonal entries of a constraint between degrees of freedom to the packed rows."""
         first = topology.template_dof[topology.world_template[world]]
         k = linear(sap.equality[index].stiffness_linear)

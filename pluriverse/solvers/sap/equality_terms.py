@@ -92,14 +92,18 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         return factor * axis
 
     @wp.func(inline=True)
-    def diagonal_of_mass(topology: Topology, dynamics: DynamicsData, world: int, dof: int) -> real:
+    def diagonal_of_mass(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int, dof: int
+    ) -> real:
         """Return A_ii of a degree of freedom."""
         entry = topology.template_dof[topology.world_template[world]] + dof
         index = topology.world_row[world] + topology.dof_row[entry] + topology.dof_depth[entry]
         return wp.max(real(dynamics.mass_row[index]), real(DIAGONAL_MIN))
 
     @wp.func(inline=True)
-    def is_prescribed(topology: Topology, dynamics: DynamicsData, world: int, node: int) -> int:
+    def is_prescribed(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int, node: int
+    ) -> int:
         """Return whether the joint of a node is prescribed."""
         index = topology.template_node[topology.world_template[world]] + node
         result = int(0)
@@ -108,7 +112,13 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         return result
 
     @wp.func(inline=True)
-    def hold(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int, body_node: int):
+    def hold(
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
+        body_node: int,
+    ):
         """Let sweeps visit a node and those above it, and its tree take part."""
         first_node = topology.template_node[topology.world_template[world]]
         node0 = topology.world_joint[world]

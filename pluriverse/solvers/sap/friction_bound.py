@@ -29,7 +29,7 @@ def friction_bound_functions(real: Any, linear: Any) -> SimpleNamespace:
     SapData = sap_struct(real, linear)
 
     @wp.func
-    def is_bound_idle(sap: SapData, slot: int, normal: real) -> bool:
+    def is_bound_idle(sap: wp.ref[SapData], slot: int, normal: real) -> bool:
         """Return whether a contact sticks with its bound and with a normal impulse as bound."""
         if sap.contact_bound[slot] < real(0.0):
             return False  # convex friction, which no impulse bounds
@@ -38,14 +38,14 @@ def friction_bound_functions(real: Any, linear: Any) -> SimpleNamespace:
         return gamma[0] * gamma[0] + gamma[1] * gamma[1] < lower * lower
 
     @wp.func
-    def release_bounds(sap: SapData, world: int):
+    def release_bounds(sap: wp.ref[SapData], world: int):
         """Let all contacts of a world have convex friction."""
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
             sap.contact_bound[slot] = real(-1.0)
 
     @wp.func
-    def approach_bounds(sap: SapData, world: int, relaxation: real) -> real:
+    def approach_bounds(sap: wp.ref[SapData], world: int, relaxation: real) -> real:
         """Change bounds towards the normal impulses `contact_impulse` for them; return by which part.
 
         The part follows that of the time before, from how the differences have changed ([Irons1969]). It is

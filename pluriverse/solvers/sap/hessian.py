@@ -69,7 +69,7 @@ def hessian_functions(
     couple_springs, add_spring_stiffness = springs.couple_springs, springs.add_spring_stiffness
 
     @wp.func(inline=True)
-    def find_coupling(topology: Topology, sap: SapData, world: int) -> int:
+    def find_coupling(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> int:
         """Mark the trees that contacts with an impulse, or equality constraints, couple.
 
         Lays out their blocks and returns their number.
@@ -124,7 +124,7 @@ def hessian_functions(
         return coupled_count
 
     @wp.func(inline=True)
-    def is_free_root(topology: Topology, template: int, last_dof: int) -> bool:
+    def is_free_root(topology: wp.ref[Topology], template: int, last_dof: int) -> bool:
         """Whether the chain that ends at `last_dof` is a free root, whose motions are the unit vectors."""
         first = topology.template_dof[template]
         node = topology.template_node[template] + topology.dof_node[first + last_dof]
@@ -132,9 +132,9 @@ def hessian_functions(
 
     @wp.func(inline=True)
     def add_pair(
-        topology: Topology,
-        dynamics: DynamicsData,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         dof_a: int,
         dof_b: int,
@@ -216,9 +216,9 @@ def hessian_functions(
 
     @wp.func(inline=True)
     def assemble(
-        topology: Topology,
-        dynamics: DynamicsData,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         coupled_count: int,
         diag_shift: real,
@@ -447,7 +447,9 @@ def hessian_functions(
                     )
 
     @wp.func(inline=True)
-    def factorize_and_solve(topology: Topology, sap: SapData, world: int, coupled_count: int) -> int:
+    def factorize_and_solve(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, coupled_count: int
+    ) -> int:
         """Replace `sap.direction` by H^-1 direction; return 0 if H was not positive definite to rounding."""
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]

@@ -16,7 +16,7 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
     SapData = sap_struct(real, linear)
 
     @wp.func(inline=True)
-    def is_ancestor(topology: Topology, first: int, upper: int, lower: int) -> int:
+    def is_ancestor(topology: wp.ref[Topology], first: int, upper: int, lower: int) -> int:
         """Whether dof `upper` is on the path from dof `lower` to the root."""
         dof = int(lower)
         while dof > upper:
@@ -24,7 +24,7 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
         return int(dof == upper)
 
     @wp.func(inline=True)
-    def couple_trees(topology: Topology, sap: SapData, world: int, a: int, b: int) -> int:
+    def couple_trees(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, a: int, b: int) -> int:
         """Mark the trees of two dofs if they are coupled; return how many of them were not so before."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
@@ -51,7 +51,9 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
         return added
 
     @wp.func(inline=True)
-    def entry_of_tree(topology: Topology, sap: SapData, world: int, tree: int, i: int, j: int) -> int:
+    def entry_of_tree(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, tree: int, i: int, j: int
+    ) -> int:
         """Return where H[i, j] of one tree lies: in its dense block if coupled, else in its packed rows."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
@@ -70,7 +72,9 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
         return index
 
     @wp.func(inline=True)
-    def add_dof_entry(topology: Topology, sap: SapData, world: int, i: int, j: int, entry: linear):
+    def add_dof_entry(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, i: int, j: int, entry: linear
+    ):
         """Add to H[i, j] = H[j, i] of two different dofs."""
         template = topology.world_template[world]
         first = topology.template_dof[template]

@@ -100,7 +100,7 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
         return result
 
     @wp.func(inline=True)
-    def joint_objective(sap: SapData, dof: int, terms: int, velocity: real, dt: real) -> vec3:
+    def joint_objective(sap: wp.ref[SapData], dof: int, terms: int, velocity: real, dt: real) -> vec3:
         """Return (cost [J], impulse, curvature) of all terms of a degree of freedom at a velocity."""
         term = dof_objective(
             terms,
@@ -120,7 +120,7 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
         return term
 
     @wp.func(inline=True)
-    def evaluate_joints(topology: Topology, sap: SapData, world: int, dt: real) -> real:
+    def evaluate_joints(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real) -> real:
         """Write the impulse and curvature of every degree of freedom; return the cost of its terms."""
         cost = real(0.0)
         template = topology.world_template[world]
@@ -136,7 +136,9 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
         return cost
 
     @wp.func(inline=True)
-    def probe_joints(topology: Topology, sap: SapData, world: int, dt: real, alpha: real) -> vec3:
+    def probe_joints(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real, alpha: real
+    ) -> vec3:
         """Return cost, slope and curvature of all terms at step alpha along the direction."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
         template = topology.world_template[world]

@@ -114,7 +114,12 @@ def line_search_functions(
 
     @wp.func(inline=True)
     def try_step(
-        topology: Topology, sap: SapData, world: int, options: Options, line: Line, alpha: real
+        topology: wp.ref[Topology],
+        sap: wp.ref[SapData],
+        world: int,
+        options: wp.ref[Options],
+        line: Line,
+        alpha: real,
     ) -> vec3:
         """Return value, slope and curvature of the objective at step alpha."""
         terms = probe_contacts(sap, world, alpha) + probe_joints(topology, sap, world, options.dt, alpha)
@@ -135,7 +140,7 @@ def line_search_functions(
     # which step to try next. So what is tried is compiled once, for all of them.
 
     @wp.func(inline=True)
-    def judge_wolfe(options: Options, line: Line, search: Search, found: vec3) -> Search:
+    def judge_wolfe(options: wp.ref[Options], line: Line, search: Search, found: vec3) -> Search:
         """Accept a step with a lower cost and a small slope; the first one is the full step."""
         alpha, slope = real(search.alpha), real(found[1])
         slop = slope_rounding(line, search, found[0])
@@ -164,7 +169,7 @@ def line_search_functions(
         return search
 
     @wp.func(inline=True)
-    def judge_monotone(options: Options, line: Line, search: Search, found: vec3) -> Search:
+    def judge_monotone(options: wp.ref[Options], line: Line, search: Search, found: vec3) -> Search:
         """Accept a step whose cost is not above that at alpha = 0; halve it otherwise."""
         slack = real(MONOTONE_ABSOLUTE_SLACK) + real(MONOTONE_RELATIVE_SLACK) * wp.abs(line.cost)
         if found[0] <= line.cost + slack:
@@ -179,7 +184,7 @@ def line_search_functions(
         return search
 
     @wp.func(inline=True)
-    def judge_armijo(options: Options, line: Line, search: Search, found: vec3) -> Search:
+    def judge_armijo(options: wp.ref[Options], line: Line, search: Search, found: vec3) -> Search:
         """Accept a step at which the cost is low enough and stops falling; shorten it by `rho` otherwise."""
         value = real(found[0])
         armijo = value < line.cost + options.armijo_c * search.alpha * line.slope
@@ -212,7 +217,7 @@ def line_search_functions(
         return search
 
     @wp.func(inline=True)
-    def judge_root(options: Options, line: Line, search: Search, found: vec3) -> Search:
+    def judge_root(options: wp.ref[Options], line: Line, search: Search, found: vec3) -> Search:
         """Accept a root of the slope, or the first step if the slope still falls there."""
         zero, half = real(0.0), real(0.5)
         alpha, value, slope, curvature = real(search.alpha), found[0], found[1], found[2]
@@ -263,10 +268,10 @@ def line_search_functions(
 
     @wp.func(inline=True)
     def search_line(
-        topology: Topology,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        sap: wp.ref[SapData],
         world: int,
-        options: Options,
+        options: wp.ref[Options],
         line: Line,
         is_exact: int,  # 1: the direction is from `contact_space`, and its full step likely the best
         bounds_changed: int,  # 1: with bounds of friction that came with the direction

@@ -85,8 +85,8 @@ def _kernels(
 
     @wp.func(inline=True)
     def multiply_by_mass(
-        topology: Topology,
-        dynamics: DynamicsData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
         world: int,
         x: wp.array(dtype=real),
         y: wp.array(dtype=real),

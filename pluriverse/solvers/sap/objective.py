@@ -29,7 +29,7 @@ def objective_functions(
     evaluate_springs = spring_functions(real, linear).evaluate_springs
 
     @wp.func(inline=True)
-    def evaluate_terms(topology: Topology, sap: SapData, world: int, dt: real) -> real:
+    def evaluate_terms(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real) -> real:
         """Write the impulse of every term, and the curvature of those of joints; return their cost."""
         cost = evaluate_contacts(sap, world) + evaluate_joints(topology, sap, world, dt)
         if wp.static(equality):
@@ -37,7 +37,9 @@ def objective_functions(
         return cost
 
     @wp.func(inline=True)
-    def gradient_norms(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int) -> vec3:
+    def gradient_norms(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
+    ) -> vec3:
         """Write the gradient; return (|D grad|, |D A v|, |D impulse|), D = diag(A)^-1/2, of active trees."""
         template = topology.world_template[world]
         first = topology.template_dof[template]

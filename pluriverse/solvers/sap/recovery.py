@@ -57,7 +57,7 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
 
     @wp.func
-    def moving_mass(topology: Topology, dynamics: DynamicsData, world: int) -> real:
+    def moving_mass(topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int) -> real:
         """Return the mass of all trees of a world but those of prescribed motion [kg]."""
         first_tree = topology.template_tree[topology.world_template[world]]
         tree_count = topology.template_tree[topology.world_template[world] + 1] - first_tree
@@ -88,7 +88,7 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
         )
 
     @wp.func
-    def limit_recovery(sap: SapData, world: int, round: int) -> int:
+    def limit_recovery(sap: wp.ref[SapData], world: int, round: int) -> int:
         """Ask for less of contacts that exceed their bounds; return whether there are any."""
         limited = int(0)
         if round < ROUNDS_MAX:

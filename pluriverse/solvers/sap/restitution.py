@@ -54,7 +54,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def body_mobility(
-        inputs: RestitutionInputs, dynamics: DynamicsData, node: int, body: int, arm: vec3
+        inputs: RestitutionInputs, dynamics: wp.ref[DynamicsData], node: int, body: int, arm: vec3
     ) -> mat33:
         """Return 1/m - [r]x I^-1 [r]x [1/kg] of a free body at a point, in world axes."""
         rotation = mat33(dynamics.node_rotation[node])
@@ -64,10 +64,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def pair_mobility(
-        topology: Topology,
+        topology: wp.ref[Topology],
         inputs: RestitutionInputs,
-        dynamics: DynamicsData,
-        sap: SapData,
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         slot: int,
     ) -> mat33:
@@ -106,10 +106,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def bounce_bias(
-        topology: Topology,
+        topology: wp.ref[Topology],
         inputs: RestitutionInputs,
-        dynamics: DynamicsData,
-        sap: SapData,
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         slot: int,
         speed: real,

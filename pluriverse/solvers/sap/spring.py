@@ -28,8 +28,8 @@ def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def measure_springs(
-        topology: Topology,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        sap: wp.ref[SapData],
         world: int,
         dof_rate: wp.array(dtype=real),
         spring_rate: wp.array(dtype=real),
@@ -43,7 +43,7 @@ def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
             spring_rate[spring] = rate
 
     @wp.func(inline=True)
-    def evaluate_springs(sap: SapData, world: int) -> real:
+    def evaluate_springs(sap: wp.ref[SapData], world: int) -> real:
         """Return the cost of all springs at `sap.spring_velocity`."""
         cost = real(0.0)
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
@@ -52,7 +52,7 @@ def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
         return cost
 
     @wp.func(inline=True)
-    def add_spring_impulses(topology: Topology, sap: SapData, world: int):
+    def add_spring_impulses(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int):
         """Add c gamma of every spring to `sap.impulse`."""
         dof0 = topology.world_dof[world]
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
@@ -62,7 +62,7 @@ def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
                 sap.impulse[dof] = sap.impulse[dof] + sap.spring_coefficient[entry] * gamma
 
     @wp.func(inline=True)
-    def probe_springs(sap: SapData, world: int, alpha: real) -> vec3:
+    def probe_springs(sap: wp.ref[SapData], world: int, alpha: real) -> vec3:
         """Return cost, slope and curvature of all springs at step alpha along the direction."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
@@ -74,13 +74,13 @@ def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
         return vec3(value, slope, curvature)
 
     @wp.func(inline=True)
-    def advance_springs(sap: SapData, world: int, alpha: real):
+    def advance_springs(sap: wp.ref[SapData], world: int, alpha: real):
         """Move `sap.spring_velocity` by alpha along the direction."""
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
             sap.spring_velocity[spring] = sap.spring_velocity[spring] + alpha * sap.spring_slope[spring]
 
     @wp.func(inline=True)
-    def couple_springs(topology: Topology, sap: SapData, world: int) -> int:
+    def couple_springs(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> int:
         """Mark the trees that springs couple; return how many of them were not so before."""
         added = int(0)
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
@@ -94,7 +94,7 @@ def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
         return added
 
     @wp.func(inline=True)
-    def add_spring_stiffness(topology: Topology, sap: SapData, world: int):
+    def add_spring_stiffness(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int):
         """Add g c c^T of every spring."""
         first = topology.template_dof[topology.world_template[world]]
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):

@@ -40,7 +40,9 @@ def sweep_functions(
     add_spring_impulses = spring_functions(real, linear).add_spring_impulses
 
     @wp.func(inline=True)
-    def is_free_root(topology: Topology, sap: SapData, node0: int, first_node: int, node: int) -> bool:
+    def is_free_root(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], node0: int, first_node: int, node: int
+    ) -> bool:
         """Whether a node is a free root that moves as it will: its motions are the unit vectors."""
         free = (
             topology.node_type[first_node + node] == JointType.FREE
@@ -50,9 +52,9 @@ def sweep_functions(
 
     @wp.func(inline=True)
     def term_velocities(
-        topology: Topology,
-        dynamics: DynamicsData,
-        sap: SapData,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         dof_rate: wp.array(dtype=real),
         contact_rate: wp.array(dtype=vec3),
@@ -87,7 +89,9 @@ def sweep_functions(
             measure_equalities(topology, sap, world, dof_rate, equality_rate)
 
     @wp.func(inline=True)
-    def joint_impulses(topology: Topology, dynamics: DynamicsData, sap: SapData, world: int):
+    def joint_impulses(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
+    ):
         """Write the impulses on joints: of their own terms, and J^T gamma of contacts and equalities."""
         template = topology.world_template[world]
         first_node = topology.template_node[template]

@@ -30,7 +30,11 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
 
     @wp.func(inline=True)
     def write_joint_hessian(
-        topology: Topology, dynamics: DynamicsData, sap: SapData, world: int, diag_shift: real
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
+        diag_shift: real,
     ):
         """Write A + diag(h), with the curvature h of the terms of joints."""
         template = topology.world_template[world]
@@ -45,7 +49,7 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
             )
 
     @wp.func(inline=True)
-    def factorize_tree(topology: Topology, sap: SapData, world: int, tree: int) -> int:
+    def factorize_tree(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, tree: int) -> int:
         """Factorize the rows of a tree; return 0 if they were not positive definite to rounding."""
         template = topology.world_template[world]
         row_tree = topology.template_tree[template] + tree
@@ -61,7 +65,7 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         )
 
     @wp.func(inline=True)
-    def solve_tree_up(topology: Topology, sap: SapData, world: int, tree: int):
+    def solve_tree_up(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, tree: int):
         """Replace `direction` by L^-T direction, from the factors H = L^T D L."""
         template = topology.world_template[world]
         row_tree = topology.template_tree[template] + tree
@@ -79,7 +83,7 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         )
 
     @wp.func(inline=True)
-    def solve_tree_down(topology: Topology, sap: SapData, world: int, tree: int):
+    def solve_tree_down(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, tree: int):
         """Replace `direction` by L^-1 D^-1 direction."""
         template = topology.world_template[world]
         row_tree = topology.template_tree[template] + tree
