@@ -14,6 +14,7 @@ from pluriverse.ik.choices import IKJacobianType, read_choice
 from pluriverse.ik.evaluation import Evaluation
 from pluriverse.ik.objective import IKObjective
 from pluriverse.ik.problems import Problems, read_number, read_whole_number
+from pluriverse.ik.retraction import repair_rows
 from pluriverse.ik.rows import Rows
 from pluriverse.launch import launch_kernel, record
 from pluriverse.model import Model
@@ -133,6 +134,11 @@ class RowOptimizer:
             graph = self._launched[key] = record(device, lambda: self._launch(iterations, step_size))
         wp.capture_launch(graph)
 
+    def start_from(self, joint_q: wp.array) -> None:
+        """Set `joint_q`. Quaternions that are 0 become the identity."""
+        wp.copy(self.joint_q, joint_q)
+        repair_rows(self.evaluation.model, self.evaluation.rows, self.joint_q)
+
     def compute_costs(self, joint_q: wp.array) -> wp.array:
         """Return the sums of squared residuals of coordinates, shape [row].
 
@@ -144,7 +150,7 @@ class RowOptimizer:
             ValueError: If it has the wrong shape, type or device.
         """
         self._check_coords(joint_q, "compute_costs: joint_q")
-        wp.copy(self.joint_q, joint_q)
+        self.start_from(joint_q)
         self._begin()
         self._write_costs()
         return self.costs
@@ -191,7 +197,7 @@ class RowOptimizer:
         """Iterate from coordinates of shape [row, coord]."""
         self._check_coords(joint_q_in, "step: joint_q_in")
         self._check_coords(joint_q_out, "step: joint_q_out")
-        wp.copy(self.joint_q, joint_q_in)
+        self.start_from(joint_q_in)
         self.run(iterations, step_size)
         wp.copy(joint_q_out, self.joint_q)
 

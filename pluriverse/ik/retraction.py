@@ -76,7 +76,49 @@ def _kernels() -> SimpleNamespace:
                     for k in range(4):
                         joint_q_out[coord + k] = joint_q[coord + k]
 
-    return SimpleNamespace(move_row=move_row)
+    @wp.kernel(enable_backward=False, module="pluriverse.ik.retraction")
+    def repair_row(
+        rows: Rows,
+        topology: Topology,
+        joint_q: wp.array2d[float],  # [row, coord] in and out
+    ):
+        row = wp.tid()
+        first_world = rows.problem_world[rows.row_problem[row]]
+        for world in range(first_world, first_world + rows.world_count):
+            template = topology.world_template[world]
+            coord_base = topology.world_coord[world] - topology.world_coord[first_world]
+            for node in range(topology.template_node[template], topology.template_node[template + 1]):
+                joint_type = topology.node_type[node]
+                coord = coord_base + topology.node_coord[node]
+                if joint_type == JointType.FREE or joint_type == FREE_BELOW:
+                    coord += 3
+                elif joint_type != JointType.BALL:
+                    continue
+                is_zero = int(1)
+                for k in range(4):
+                    if joint_q[row, coord + k] != 0.0:
+                        is_zero = 0
+                if is_zero != 0:
+                    joint_q[row, coord + 3] = 1.0
+
+    return SimpleNamespace(move_row=move_row, repair_row=repair_row)
+
+
+def repair_rows(model: Model, rows: Rows, joint_q: wp.array) -> None:
+    """Make the identity of quaternions that are 0, as in coordinates that were allocated and not set.
+
+    Args:
+        model: The model.
+        rows: The rows.
+        joint_q: Coordinates, shape [row, coord]; changed.
+    """
+    launch_kernel(
+        _kernels().repair_row,
+        dim=joint_q.shape[0],
+        inputs=[rows, model.topology],
+        outputs=[joint_q],
+        device=model.device,
+    )
 
 
 def move_rows(

@@ -13,6 +13,7 @@ from pluriverse.ik.levenberg_marquardt import LevenbergMarquardt
 from pluriverse.ik.objective import IKObjective
 from pluriverse.ik.optimizer import RowOptimizer
 from pluriverse.ik.problems import Problems, read_number, read_whole_number
+from pluriverse.ik.retraction import repair_rows
 from pluriverse.ik.sampling import StartSampler
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model
@@ -188,8 +189,8 @@ class IKSolver:
         """Solve all problems.
 
         Args:
-            joint_q_in: Where to start [m or rad], shape [problem, coord]. Where the problems are the worlds
-                of the model in order, `joint_q` of a state fits too.
+            joint_q_in: Where to start [m or rad], shape [problem, coord]. Quaternions that are 0 mean no
+                turn. Where the problems are the worlds of the model in order, `joint_q` of a state fits too.
             joint_q_out: Receives the best coordinates of each problem; may be `joint_q_in`.
             iterations: Most iterations of each start; those that are settled take no more.
             step_size: Factor of the steps of Levenberg-Marquardt.
@@ -208,6 +209,7 @@ class IKSolver:
             outputs=[impl.joint_q],
             device=device,
         )
+        repair_rows(self._problems.model, impl.evaluation.rows, impl.joint_q)
         if self._sampler is not None:
             self._sampler.sample(impl.joint_q)
         impl.run(iterations, step_size)

@@ -175,6 +175,18 @@ def test_every_joint_type_reaches_what_it_can(optimizer):
         assert rotation_distance(got[:, link, 3:], poses[:, link, 3:]).max() < 3.0 * limit
 
 
+def test_coordinates_that_were_only_allocated_are_a_start():
+    """Quaternions that are 0 mean no turn, as strangers leave them, also where starts are sampled."""
+    builder = pv.ModelBuilder()
+    links = add_every_joint(builder)
+    model = builder.finalize("cpu")
+    for options in ({}, {"optimizer": "lbfgs"}, {"sampler": "gauss", "n_seeds": 2}):
+        objective = ik.IKObjectivePosition(links[7], (0.0, 0.0, 0.0), np.array([[0.4, 0.9, 0.6]]))
+        solver = ik.IKSolver(model, 1, [objective], **options)
+        result = solve(solver, np.zeros((1, model.joint_coord_count)), iterations=60)
+        np.testing.assert_allclose(body_poses(model, result)[0, links[7], :3], [0.4, 0.9, 0.6], atol=1e-5)
+
+
 def _points(poses, offset=(0.1, 0.2, 0.3)):
     """Return where a point of a body is."""
     return np.array([wp.transform_point(wp.transform(*pose), wp.vec3(*offset)) for pose in poses])
