@@ -141,3 +141,21 @@ def test_building_reports_time_and_memory():
     for line in lines:
         arrays, held, peak = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) MiB", line))
         assert 0 < arrays <= held <= peak
+
+
+def test_poses_are_looked_for_by_all_who_are_installed():
+    """Of the poses of an arm nearly all are found from 16 starts, and most from one."""
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.inverse_kinematics"]
+    lines = subprocess.run(
+        [*command, "--problems", "30", "--repeats", "1"],
+        cwd=REPOSITORY,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    ).stdout.splitlines()
+    found = {
+        line[:21].strip(): float(line.split("%")[0].split(",")[-1]) for line in lines if "% found" in line
+    }
+    assert found["Pluriverse, 16 starts"] >= 95.0
+    assert found["Pluriverse, 1 start"] >= 60.0

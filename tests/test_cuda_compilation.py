@@ -128,6 +128,23 @@ def learning_kernels():
     ]
 
 
+def ik_kernels():
+    kernels = [
+        import_module(f"pluriverse.ik.{module}")._kernels()
+        for module in ("kinematics", "retraction", "levenberg_marquardt", "lbfgs", "sampling")
+    ]
+    return [
+        *(next(iter(vars(of_module).values())) for of_module in kernels),
+        import_module("pluriverse.ik.kinematics").pull_back_row,
+        import_module("pluriverse.ik.rotation").write_rotation_residual,
+        import_module("pluriverse.ik.rotation").write_rotation_jacobian,
+        import_module("pluriverse.ik.joint_limit").write_limit_jacobian,
+        import_module("pluriverse.ik.followers").fold_row,
+        import_module("pluriverse.ik.solver").choose_row,
+        import_module("pluriverse.ik.optimizer").begin_row,
+    ]
+
+
 def render_kernels():
     return [
         import_module("pluriverse.render.raycast.tree").make_world_tree,
@@ -144,6 +161,7 @@ def render_kernels():
         dynamics_kernels,
         collision_kernels,
         query_kernels,
+        ik_kernels,
         data_kernels,
         variant_kernels,
         mujoco_kernels,

@@ -30,6 +30,7 @@ def test_every_example_is_short_and_tested():
         "contact_forces.py",
         "crane.py",
         "excavator.py",
+        "follow_a_target.py",
         "gravity_per_world.py",
         "handwritten_loop.py",
         "mixed_worlds.py",
@@ -50,6 +51,7 @@ def test_every_example_is_short_and_tested():
         ("crane.py", 100, 2e-3),
         ("mobile_arm.py", 200, 2e-3),
         ("excavator.py", 400, 2e-3),
+        ("follow_a_target.py", 150, 2e-3),
     ],
 )
 def test_numbers_beside_each_other_agree(name, frames, tolerance):
