@@ -1,4 +1,4 @@
-"""Settings of the process: each has an effect, and what is no setting is refused with those there are."""
+"""Settings of the process: each has an effect, and an unknown setting is refused with a list of all."""
 
 import os
 import subprocess

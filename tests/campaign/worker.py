@@ -1,4 +1,4 @@
-"""One process of the campaign: makes calls with one wrong argument each, and announces each."""
+"""One process of the campaign: makes calls with one wrong argument each, and names each beforehand."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`pluriverse sweep`: a file in, a table out, and mistakes told with their line."""
+"""`pluriverse sweep`: a file in, a table out, and mistakes reported with their line."""
 
 import pytest
 from typer.testing import CliRunner

@@ -181,7 +181,7 @@ class Failing(Pushed):
         return super().reward(env)
 
 
-def test_a_task_that_raises_is_told_with_its_worker():
+def test_a_task_that_raises_is_reported_with_its_worker():
     env = FleetVectorEnv(Failing, 2, workers=2)
     with pytest.raises(RuntimeError, match=r"call reset\(\) first"):
         env.step(np.zeros((2, 1)))

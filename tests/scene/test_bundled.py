@@ -1,4 +1,4 @@
-"""The scenes and robots that ship with the package."""
+"""The scenes and robots bundled with the package."""
 
 import mujoco
 import numpy as np

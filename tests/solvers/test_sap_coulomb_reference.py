@@ -1,4 +1,4 @@
-"""Solutions of `SolverSAP` obey Coulomb's law, as told by dense reference problems in double precision."""
+"""Solutions of `SolverSAP` obey Coulomb's law, as shown by dense reference problems in double precision."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Shared worlds: environments take free worlds of a pool, and are none the wiser."""
+"""Shared worlds: environments take free worlds of a pool, with the same results as in their own."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Following: what kernels write into MuJoCo's models is what MuJoCo compiles from the same numbers."""
+"""Field sync: what kernels write into MuJoCo's models is what MuJoCo compiles from the same numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""After each documented kind of edit and its notice, a solver moves like one made anew."""
+"""After each documented kind of edit and its notice, a solver moves like a new one."""
 
 import mujoco
 import numpy as np
