@@ -20,7 +20,7 @@ import numpy as np
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.randomization import InitialState, Randomizer, Uniform, friction, gravity, pseudo_inertia
+from pluriverse.randomization import InitialState, PseudoInertia, Randomizer, Uniform, friction, gravity
 from pluriverse.solvers import SolverMuJoCo, SolverSAP
 
 SOLVERS = {"SolverSAP": SolverSAP, "SolverMuJoCo": SolverMuJoCo}
@@ -91,7 +91,7 @@ def run(solver: str, world_count: int, world_steps: int, seed: int, threads: int
     terms = [
         friction(Uniform(0.3, 1.2)),
         gravity(Uniform((-0.5, -0.5, -0.5), (0.5, 0.5, 0.5))),
-        pseudo_inertia(alpha=Uniform(-0.1, 0.1)),
+        PseudoInertia(alpha=Uniform(-0.1, 0.1)),
         InitialState(joint_velocity=Uniform(-1.0, 1.0)),
     ]
     randomizer = Randomizer(simulation, terms, seed=seed)

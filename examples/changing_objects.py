@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 import pluriverse as pv
-from pluriverse.randomization import Randomizer, Uniform, friction, pseudo_inertia
+from pluriverse.randomization import PseudoInertia, Randomizer, Uniform, friction
 from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
 
 DT = 0.005  # s
@@ -47,7 +47,7 @@ def main() -> None:
     solver = pv.SolverSAP if arguments.solver == "sap" else pv.SolverMuJoCo
     simulation = scene.simulation(dt=DT, solver=solver(scene.model))
     randomizer = Randomizer(
-        simulation, [pseudo_inertia(alpha=Uniform(-0.2, 0.2)), friction(Uniform(0.4, 1.2))], seed=1
+        simulation, [PseudoInertia(alpha=Uniform(-0.2, 0.2)), friction(Uniform(0.4, 1.2))], seed=1
     )
     print(scene.model)
 

@@ -23,10 +23,8 @@ from pluriverse.randomization.terms import (
     friction,
     geometry_size,
     gravity,
-    inertia_factor,
     joint_armature,
     joint_limits,
-    pseudo_inertia,
 )
 
 __all__ = [
@@ -50,8 +48,6 @@ __all__ = [
     "friction",
     "geometry_size",
     "gravity",
-    "inertia_factor",
     "joint_armature",
     "joint_limits",
-    "pseudo_inertia",
 ]

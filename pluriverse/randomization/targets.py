@@ -66,7 +66,7 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
     ):
         raise ValueError(
             "Property('body_inertia'): an inertia tensor drawn entry by entry belongs to no body. Use "
-            "pseudo_inertia, or operation=Operation.SCALE with same_for_components=True."
+            "PseudoInertia, or operation=Operation.SCALE with same_for_components=True."
         )
     if any(component not in allowed for component in components) or not components:
         raise ValueError(

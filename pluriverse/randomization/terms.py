@@ -166,39 +166,15 @@ def body_mass(
     """Return a term that draws masses [kg] but not inertias.
 
     This models a point mass at the centre of mass, and raises a warning: for another density or size,
-    `pseudo_inertia` changes both together.
+    `PseudoInertia` changes both together.
     """
     warnings.warn(
         "body_mass changes masses without the inertia tensors, as point masses at the centres of mass would. "
-        "Use pseudo_inertia for bodies of another density or shape.",
+        "Use PseudoInertia for bodies of another density or shape.",
         UserWarning,
         stacklevel=2,
     )
     return Property("body_mass", distribution, operation, entities)
-
-
-def pseudo_inertia(
-    *,
-    alpha: Distribution | None = None,
-    d: Distribution | None = None,
-    s: Distribution | None = None,
-    t: Distribution | None = None,
-    entities: Patterns = "*",
-) -> PseudoInertia:
-    """Return a term that draws mass, centre of mass and inertia together; see `PseudoInertia`."""
-    return PseudoInertia(alpha, d, s, t, entities)
-
-
-def inertia_factor(
-    *,
-    alpha: Distribution | None = None,
-    d: Distribution | None = None,
-    s: Distribution | None = None,
-    t: Distribution | None = None,
-    entities: Patterns = "*",
-) -> InertiaFactor:
-    """Return a term that draws mass, centre of mass and inertia together; see `InertiaFactor`."""
-    return InertiaFactor(alpha, d, s, t, entities)
 
 
 def centre_of_mass(distribution: Distribution, *, entities: Patterns = "*") -> Property:

@@ -7,12 +7,12 @@ import warp as wp
 from pluriverse.randomization import (
     InitialState,
     Operation,
+    PseudoInertia,
     Randomizer,
     Uniform,
     friction,
     gravity,
     joint_armature,
-    pseudo_inertia,
 )
 from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
 from tests.variants.objects import arm_builder, ball_builder, box_builder, mesh_spec
@@ -64,7 +64,7 @@ def test_environments_draw_what_they_draw_on_the_cpu(device: str):
 def test_drawn_properties_are_those_of_the_cpu(device: str):
     """Masses, friction, armatures, gravity and initial states: equal draws, up to float32 functions."""
     terms = [
-        pseudo_inertia(alpha=Uniform(-0.2, 0.2), d=Uniform(-0.1, 0.1)),
+        PseudoInertia(alpha=Uniform(-0.2, 0.2), d=Uniform(-0.1, 0.1)),
         friction(Uniform(0.3, 1.2)),
         joint_armature(Uniform(0.5, 2.0), operation=Operation.SCALE),
         gravity(Uniform(-0.5, 0.5)),

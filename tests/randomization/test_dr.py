@@ -91,7 +91,7 @@ def test_wrong_arguments_are_named(call, words):
 
 
 def test_body_mass_warns_that_inertias_stay():
-    with pytest.warns(UserWarning, match="pseudo_inertia"):
+    with pytest.warns(UserWarning, match="PseudoInertia"):
         term = dr.body_mass((0.9, 1.1))
     model = make_model()
     Randomizer(model, [term]).apply()

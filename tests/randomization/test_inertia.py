@@ -9,12 +9,12 @@ import pluriverse as pv
 from pluriverse.randomization import (
     Constant,
     Gaussian,
+    InertiaFactor,
     Operation,
     Property,
+    PseudoInertia,
     Randomizer,
     Uniform,
-    inertia_factor,
-    pseudo_inertia,
 )
 
 ROUNDING = 2.0**-23
@@ -46,7 +46,7 @@ def random_body(seed):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from([pseudo_inertia, inertia_factor]),
+    st.sampled_from([PseudoInertia, InertiaFactor]),
     st.integers(0, 10**6),
     st.floats(0.0, 2.0),
     st.integers(0, 10**6),
@@ -72,7 +72,7 @@ def test_every_drawn_inertia_is_that_of_a_body(draw, body, spread, seed):
     assert (moments[:, 0] > -3.0 * ROUNDING * moments[:, 2]).all()
 
 
-@pytest.mark.parametrize("draw", [pseudo_inertia, inertia_factor])
+@pytest.mark.parametrize("draw", [PseudoInertia, InertiaFactor])
 def test_without_perturbation_nothing_changes(draw):
     """Factoring and multiplying again is exact to the rounding of single precision."""
     mass, com, inertia = random_body(7)
@@ -86,7 +86,7 @@ def test_without_perturbation_nothing_changes(draw):
         )
 
 
-@pytest.mark.parametrize("draw", [pseudo_inertia, inertia_factor])
+@pytest.mark.parametrize("draw", [PseudoInertia, InertiaFactor])
 def test_a_part_of_a_batch_draws_what_it_draws_in_the_whole(draw):
     """Draws follow the identity of an environment, not its place: to the bit, for every parameter."""
     term = draw(alpha=Uniform(-0.5, 0.5), d=Uniform(-0.5, 0.5), s=Uniform(-0.1, 0.1), t=Uniform(-0.1, 0.1))
@@ -103,7 +103,7 @@ def test_a_part_of_a_batch_draws_what_it_draws_in_the_whole(draw):
 def test_alpha_scales_the_density():
     """Mass and inertia are multiplied by exp(2 alpha)."""
     model = make_model()
-    Randomizer(model, [pseudo_inertia(alpha=Constant(0.5 * np.log(2.0)))]).apply()
+    Randomizer(model, [PseudoInertia(alpha=Constant(0.5 * np.log(2.0)))]).apply()
     np.testing.assert_allclose(model.body_mass.numpy(), 2.0, rtol=2 * ROUNDING)
     np.testing.assert_allclose(np.diag(model.body_inertia.numpy()[0]), [0.04, 0.06, 0.08], rtol=4 * ROUNDING)
 
@@ -112,7 +112,7 @@ def test_d_stretches_the_body_along_its_axes():
     """The second moment of mass along an axis is multiplied by exp(2 d), the others and the mass stay."""
     model = make_model()
     before = np.diag(second_moments(model)[0])
-    Randomizer(model, [pseudo_inertia(d=Constant((np.log(3.0), 0.0, 0.0)))]).apply()
+    Randomizer(model, [PseudoInertia(d=Constant((np.log(3.0), 0.0, 0.0)))]).apply()
     after = second_moments(model)[0]
     np.testing.assert_allclose(np.diag(after), before * [9.0, 1.0, 1.0], rtol=1e-5)
     assert model.body_mass.numpy()[0] == 1.0
@@ -132,7 +132,7 @@ def test_pseudo_inertia_moves_the_points_of_a_body():
 
     mass, com, inertia = properties(points, masses)
     model = make_model(1, mass=mass, com=com, inertia=inertia)
-    term = pseudo_inertia(
+    term = PseudoInertia(
         alpha=Constant(0.15),
         d=Constant((0.2, -0.4, 0.1)),
         s=Constant((0.3, -0.1, 0.2)),
@@ -151,7 +151,7 @@ def test_s_shears_and_t_shifts():
     """A shear s12 turns the second moment as the factor F does; t moves the centre of mass by itself."""
     model = make_model(com=(0.1, 0.0, 0.0))
     factor = np.diag(np.sqrt(np.diag(second_moments(model)[0])))
-    term = inertia_factor(s=Constant((0.1, 0.0, 0.0)), t=Constant((0.0, 0.0, 0.2)))
+    term = InertiaFactor(s=Constant((0.1, 0.0, 0.0)), t=Constant((0.0, 0.0, 0.2)))
     Randomizer(model, [term]).apply()
     factor[0, 1] += 0.1
     np.testing.assert_allclose(second_moments(model)[0], factor @ factor.T, atol=1e-8)
@@ -161,7 +161,7 @@ def test_s_shears_and_t_shifts():
 def test_masses_of_worlds_spread_as_asked():
     """Half of log m is alpha: normal with the standard deviation that was given."""
     model = make_model(2000)
-    Randomizer(model, [pseudo_inertia(alpha=Gaussian(0.0, 0.1))]).apply()
+    Randomizer(model, [PseudoInertia(alpha=Gaussian(0.0, 0.1))]).apply()
     alpha = 0.5 * np.log(model.body_mass.numpy().astype(np.float64))
     assert abs(alpha.mean()) < 5.0 * 0.1 / np.sqrt(2000)
     assert alpha.std() == pytest.approx(0.1, rel=5.0 / np.sqrt(4000))
@@ -171,8 +171,8 @@ def test_flat_bodies_are_named():
     """A plate without thickness has no parameters: its inertia is at the edge of what is possible."""
     model = make_model(inertia=np.diag([0.01, 0.02, 0.03]))
     with pytest.raises(ValueError, match=r"body 'body' .*mass in a plane or to no body at all"):
-        Randomizer(model, [inertia_factor(alpha=Uniform(-0.1, 0.1))])
-    Randomizer(model, [pseudo_inertia(alpha=Uniform(-0.1, 0.1))]).apply()  # which needs none
+        Randomizer(model, [InertiaFactor(alpha=Uniform(-0.1, 0.1))])
+    Randomizer(model, [PseudoInertia(alpha=Uniform(-0.1, 0.1))]).apply()  # which needs none
 
 
 def test_parts_of_a_cut_body_are_drawn_together():
@@ -185,7 +185,7 @@ def test_parts_of_a_cut_body_are_drawn_together():
     scene.replicate(one, 8)
     model = scene.finalize("cpu")
     assert model.body_split_from.numpy()[:6].tolist() == [0, 1, 0, 3, 4, 3]
-    spread = pseudo_inertia(alpha=Uniform(-0.3, 0.3), t=Uniform(-0.1, 0.1), entities="sled")
+    spread = PseudoInertia(alpha=Uniform(-0.3, 0.3), t=Uniform(-0.1, 0.1), entities="sled")
     Randomizer(model, [spread], seed=1).apply()
     mass, com = model.body_mass.numpy().reshape(8, 3), model.body_com.numpy().reshape(8, 3, 3)
     assert len(np.unique(mass[:, 0])) == 8

@@ -335,7 +335,7 @@ def test_variants_that_nobody_holds_yet_are_checked_too():
         ([Property("body_q", Constant(1.0))], "Use InitialState"),
         ([Property("joint_target_pos", Constant(1.0))], "Write to Simulation.control"),
         ([Property("joint_q", Constant(1.0))], "coordinates that belong together"),
-        ([Property("body_inertia", Uniform(0.5, 2.0), Operation.SCALE)], "Use pseudo_inertia"),
+        ([Property("body_inertia", Uniform(0.5, 2.0), Operation.SCALE)], "Use PseudoInertia"),
         ([Property("joint_X_p", Constant(0.0), components=[4])], "the position of a pose"),
         ([Property("body_com", Uniform((0.0, 0.0), (1.0, 1.0)))], "has 2 components, but 3 are drawn"),
         ([gravity(Constant(0.0)), gravity(Constant(1.0))], "terms 0 and 1 both draw gravity"),

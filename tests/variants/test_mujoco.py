@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pluriverse as pv
-from pluriverse.randomization import Randomizer, Uniform, gravity, pseudo_inertia
+from pluriverse.randomization import PseudoInertia, Randomizer, Uniform, gravity
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
 from tests.variants.environment_state import environment_state
@@ -146,7 +146,7 @@ def test_what_is_drawn_acts_in_mujoco():
     builder.replicate(box, 8)
     model = builder.finalize("cpu")
     simulation = pv.Simulation(model, SolverMuJoCo(model), dt=DT)
-    terms = [gravity(Uniform(-3.0, 3.0)), pseudo_inertia(alpha=Uniform(-0.5, 0.5), d=Uniform(-0.2, 0.2))]
+    terms = [gravity(Uniform(-3.0, 3.0)), PseudoInertia(alpha=Uniform(-0.5, 0.5), d=Uniform(-0.2, 0.2))]
     randomizer = Randomizer(simulation, terms)
     for _ in range(3):
         randomizer.apply()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pluriverse.randomization import Randomizer, Uniform, friction, pseudo_inertia
+from pluriverse.randomization import PseudoInertia, Randomizer, Uniform, friction
 from pluriverse.solvers import SolverSAP
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.variants import PreparedWorlds, SceneCfg, VariantEntityCfg, make_scene
@@ -56,7 +56,7 @@ def test_shared_worlds_give_the_bits_of_own_worlds(solver):
     What was drawn for the environment that had a world before is gone.
     """
     own, shared = make(PreparedWorlds.OWN, solver=solver), make(PreparedWorlds.SHARED, solver=solver)
-    terms = [friction(Uniform(0.2, 1.0)), pseudo_inertia(alpha=Uniform(-0.3, 0.3))]
+    terms = [friction(Uniform(0.2, 1.0)), PseudoInertia(alpha=Uniform(-0.3, 0.3))]
     randomizers = [Randomizer(each, terms, seed=5) for each in (own, shared)]
     mask = wp.zeros(6, dtype=wp.bool, device="cpu")
     for each in (own, shared):

@@ -9,6 +9,7 @@ import warp as wp
 
 from pluriverse.randomization import (
     InitialState,
+    PseudoInertia,
     Randomizer,
     Uniform,
     drive_gains,
@@ -16,7 +17,6 @@ from pluriverse.randomization import (
     gravity,
     joint_armature,
     joint_limits,
-    pseudo_inertia,
 )
 from pluriverse.solvers import SolverSAP
 from pluriverse.solvers.mujoco import SolverMuJoCo
@@ -95,7 +95,7 @@ def resident_memory():
 def terms_of_all_kinds():
     return [
         friction(Uniform(0.4, 0.9)),
-        pseudo_inertia(alpha=Uniform(-0.2, 0.2), d=Uniform(-0.1, 0.1), t=Uniform(-0.01, 0.01)),
+        PseudoInertia(alpha=Uniform(-0.2, 0.2), d=Uniform(-0.1, 0.1), t=Uniform(-0.01, 0.01)),
         gravity(Uniform(-0.5, 0.5)),
         drive_gains(Uniform(0.8, 1.2), Uniform(0.8, 1.2), entities="joint_*"),
         joint_armature(Uniform(0.5, 2.0), entities="joint_*"),

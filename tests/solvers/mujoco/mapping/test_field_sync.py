@@ -9,6 +9,7 @@ from pluriverse.model.schema import ENTITY_OF_ARRAY, STRUCTURE
 from pluriverse.randomization import (
     Operation,
     Property,
+    PseudoInertia,
     Randomizer,
     Rotation,
     Uniform,
@@ -16,7 +17,6 @@ from pluriverse.randomization import (
     gravity,
     joint_armature,
     joint_limits,
-    pseudo_inertia,
 )
 from pluriverse.solvers.mujoco import SolverMuJoCo
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
@@ -322,7 +322,7 @@ def test_robots_that_are_drawn_are_as_if_converted_anew(robot_assets, robot):
     scale = Uniform(0.5, 2.0)
     terms = [
         friction(Uniform(0.4, 0.9)),
-        pseudo_inertia(alpha=Uniform(-0.2, 0.2), d=Uniform(-0.1, 0.1), t=Uniform(-0.01, 0.01)),
+        PseudoInertia(alpha=Uniform(-0.2, 0.2), d=Uniform(-0.1, 0.1), t=Uniform(-0.01, 0.01)),
         gravity(Uniform(-1.0, 1.0)),
         joint_armature(scale),
         joint_limits(Uniform(-0.1, 0.0), Uniform(0.0, 0.1)),
