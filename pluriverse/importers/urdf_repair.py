@@ -240,13 +240,23 @@ def _repair_joint(joint: Any, note: Any) -> None:
 
 
 def _add_world(root: Any, note: Any) -> None:
-    """Add the link `world` if a joint refers to it and the file does not define it."""
+    """Add the link that everything hangs from if the file does not define it, as `world`."""
     names = {link.get("name") for link in root.findall("link")}
     parents = [joint.find("parent") for joint in root.findall("joint")]
     used = [parent for parent in parents if parent is not None and parent.get("link") == "world"]
     if used and "world" not in names:
         root.insert(0, root.makeelement("link", {"name": "world"}))
         note("undefined link 'world'", used[0], "it is a link without mass at the base")
+        return
+    # A part of a robot, as a gripper, hangs from a link that another file has. A misspelt name would leave a
+    # second link without parent.
+    joints = root.findall("joint")
+    children = {child.get("link") for joint in joints if (child := joint.find("child")) is not None}
+    bases = [parent for parent in parents if parent is not None and parent.get("link") not in names]
+    if len(bases) == 1 and bases[0].get("link") and names and names <= children:
+        name = bases[0].get("link")
+        root.insert(0, root.makeelement("link", {"name": name}))
+        note(f"undefined link '{name}'", bases[0], "it is a link without mass at the base")
 
 
 def _remove_loose_links(root: Any, note: Any) -> None:

@@ -286,6 +286,28 @@ def test_macros_left_unexpanded_are_named(text):
         ModelBuilder().add_urdf('<robot name="a"><xacro:arm side="left"/></robot>')
 
 
+GRIPPER = """<robot name="gripper"><link name="palm">{inertial}</link><link name="finger">{inertial}</link>
+  <joint name="mount" type="fixed"><parent link="{parent}"/><child link="palm"/></joint>
+  <joint name="slide" type="prismatic"><parent link="{palm}"/><child link="finger"/><axis xyz="1 0 0"/>
+  <limit lower="0" upper="0.1"/></joint></robot>"""
+
+
+def test_a_part_of_a_robot_hangs_from_the_link_that_another_file_has():
+    """A gripper is mounted on a hand that only the arm defines."""
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match=r"undefined link 'right_hand'.*link without mass at the base"):
+        builder.add_urdf(GRIPPER.format(inertial=INERTIAL, parent="right_hand", palm="palm"))
+    assert [label.rpartition("/")[2] for label in builder.body_label] == ["right_hand", "palm", "finger"]
+    assert builder.joint_dof_count == 1
+    builder.finalize("cpu")
+
+
+def test_a_misspelt_parent_is_no_base():
+    document = GRIPPER.format(inertial=INERTIAL, parent="base", palm="plam")
+    with pytest.raises(AssetError, match="there is no link 'plam'"):
+        ModelBuilder().add_urdf(document.replace("<link", '<link name="base"/><link', 1))
+
+
 def test_macros_of_other_simulators_do_no_harm():
     """A namespace that a launch file sets is of no concern to the robot."""
     plugin = (
