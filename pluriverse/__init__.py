@@ -144,6 +144,7 @@ _LAZY_ROOMS = (
     "cluster",
     "config",
     "envs",
+    "examples",
     "geometry",
     "gymapi",
     "ik",

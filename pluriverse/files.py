@@ -1,10 +1,22 @@
-"""Files: written so that a reader finds the old or the new content, never a part of it."""
+"""Files: found in folders of assets, and written so that a reader finds the old or the new content."""
 
 import contextlib
 import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+
+# Depth below a folder down to which a file is looked for.
+_SEARCH_DEPTH = 3
+
+
+def find_file(folder: Path, file: str) -> Path | None:
+    """Return a file at a relative path below a folder or a folder in it; None if there is none."""
+    for depth in range(_SEARCH_DEPTH + 1):
+        for found in sorted(folder.glob("/".join(["*"] * depth + [file]))):
+            if found.is_file():
+                return found
+    return None
 
 
 @contextlib.contextmanager

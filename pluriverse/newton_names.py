@@ -13,8 +13,8 @@ _POINTS = "for signed distances of a mesh use Mesh.signed_distance"
 _GRAD = "steps are not differentiable"
 _ACTUATOR = "take JointActuators or NetworkActuators of pluriverse.actuators"
 _BROWSER = (
-    "ViewerNull takes the same loop without showing it, ViewerFile and ViewerUSD write it to files, "
-    "ViewerGL(headless=True) makes pictures; BrowserViewer shows a Simulation"
+    "ViewerViser shows a loop in the browser, ViewerFile and ViewerUSD write it to files, "
+    "ViewerGL(headless=True) makes pictures, ViewerNull shows nothing; BrowserViewer shows a Simulation"
 )
 _STORED = "it is how Newton stores what it needs"
 _BVH = "rays go through pluriverse.sensors.RaySensor, which keeps what it needs itself"
@@ -35,7 +35,6 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         (_POINTS, "SDF"),
         (_BVH, "intersect_ray"),
         ("take pluriverse.actuators, or write forces to Control.joint_f", "controllers"),
-        ("it runs Newton's own examples; write the loop, with ViewerNull or a Simulation", "examples"),
     ),
     "actuators": (
         (
@@ -43,6 +42,21 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
             "Actuator ActuatorParsed Clamping* ComponentKind Controller* Delay SchemaNames "
             "parse_actuator_prim register_actuator_component",
         ),
+    ),
+    "examples": (
+        (_SOFT, "test_particle_state"),
+        ("it is for Newton's Kamino solver", "add_kamino_contacts_arg"),
+        (
+            _COUPLING,
+            "add_coupled_view_args apply_coupled_viewer_forces configure_coupled_view get_coupled_view_state "
+            "is_coupled_view_combined log_coupled_view",
+        ),
+        (
+            "name the folder with the environment variable PLURIVERSE_ASSETS, and files by get_asset",
+            "get_asset_directory get_source_directory",
+        ),
+        ("take pluriverse.utils.download_asset", "download_external_git_folder"),
+        ("run a script with python; there is no list of examples to start from", "get_examples main"),
     ),
     "geometry": (
         (_INTERNAL, "BroadPhase* NarrowPhase HydroelasticSDF collide_*"),
@@ -88,7 +102,7 @@ _GROUPED: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("take pluriverse benchmark, or a profiler", "EventTracer event_scope run_benchmark"),
         ("Mesh checks its triangles by itself", "validate_triangle_mesh"),
     ),
-    "viewer": ((_BROWSER, "Layer ViewerBase ViewerRTX ViewerRerun ViewerViser"),),
+    "viewer": ((_BROWSER, "Layer ViewerBase ViewerRTX ViewerRerun"),),
     "ModelBuilder": (
         (
             _SOFT,

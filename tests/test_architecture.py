@@ -17,7 +17,7 @@ GROUND = (
     *("newton_names", "options", "warnings"),
 )
 # What has the import paths of other systems, for scripts written for them. Nothing here uses it.
-FOREIGN_PATHS = ("entity", "gymtorch", "gymutil", "terrain_utils", "torch_utils", "usd", "utils")
+FOREIGN_PATHS = ("entity", "examples", "gymtorch", "gymutil", "terrain_utils", "torch_utils", "usd", "utils")
 # Methods that make something of a higher room, of the object that they belong to. The import stands in them.
 CONVENIENCES = {
     ("model.model", "collision"),  # Model.contacts, Model.collide

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pluriverse.config import ASSET_ROOTS_VARIABLE, OFFLINE_VARIABLE, asset_folders, is_offline
+from pluriverse.files import find_file
 from pluriverse.model_builder import ModelBuilder
 
 _BUNDLED = Path(__file__).parent.parent / "scenes" / "robots"
 _OWN = Path(__file__).parent / "assets"
-# Depth below an asset folder down to which a file is looked for.
-_SEARCH_DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def find_robot(name: str, asset_roots: Sequence[str | Path] = ()) -> Path:
         if not folder.is_dir():
             raise FileNotFoundError(f"robot '{name}': the asset folder '{folder}' does not exist.")
         for file in robot.files:
-            found = _search(folder, file)
+            found = find_file(folder, file)
             if found is not None:
                 return found
     tried = ", ".join(f"'{folder}'" for folder in folders) or "no folder, since none was given"
@@ -306,15 +305,6 @@ def _take_home(builder: ModelBuilder, robot: Robot, first_joint: int, lift: floa
 
 def _next(starts: Any, joint: int, end: int) -> int:
     return int(starts[joint + 1]) if joint + 1 < len(starts) else end
-
-
-def _search(folder: Path, file: str) -> Path | None:
-    """Return a file at a place below a folder, or in a folder below it."""
-    for depth in range(_SEARCH_DEPTH + 1):
-        for found in sorted(folder.glob("/".join(["*"] * depth + [file]))):
-            if found.is_file():
-                return found
-    return None
 
 
 def _fetch_reason(robot: Robot) -> Path | str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pluriverse.newton_names import missing
 from pluriverse.viewer.html import export_html
+from pluriverse.viewer.live_loop import ViewerViser
 from pluriverse.viewer.loop_viewers import ViewerFile, ViewerGL, ViewerUSD
 from pluriverse.viewer.null_viewer import ViewerNull
 from pluriverse.viewer.recording_viewer import RecordingViewer
@@ -20,6 +21,7 @@ __all__ = [
     "ViewerGL",
     "ViewerNull",
     "ViewerUSD",
+    "ViewerViser",
     "export_html",
 ]
 

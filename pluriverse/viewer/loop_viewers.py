@@ -21,6 +21,23 @@ from pluriverse.viewer.null_viewer import ViewerNull
 from pluriverse.warnings import PluriverseWarning
 
 
+def aimed_along(up: Axis, pitch: float, yaw: float) -> np.ndarray:
+    """Return the unit vector in which a camera looks, shape [3].
+
+    Args:
+        up: The axis that points up.
+        pitch: Angle above the horizon [degree].
+        yaw: Angle about the up axis [degree]; at 0 it looks along x (along z where x points up).
+    """
+    ahead = {Axis.Z: (0, 1), Axis.Y: (0, 2), Axis.X: (2, 1)}[up]
+    azimuth, rise = math.radians(float(yaw)), math.radians(float(np.clip(pitch, -89.0, 89.0)))
+    direction = np.zeros(3)
+    direction[ahead[0]] = math.cos(azimuth) * math.cos(rise)
+    direction[ahead[1]] = math.sin(azimuth) * math.cos(rise)
+    direction[int(up)] = math.sin(rise)
+    return direction
+
+
 class LoopScene:
     """What a recording asks a simulation for, of a loop of one's own.
 
@@ -128,6 +145,7 @@ class ViewerFile(_WritingViewer):
         auto_save: Makes no difference: a frame is in the file as soon as it ends.
         save_interval: Likewise.
         max_history_size: Must be None: all frames are kept.
+        num_frames: Frames after which `is_running` is false; None for no end.
 
     Raises:
         ValueError: If fewer frames are to be kept.
@@ -139,8 +157,9 @@ class ViewerFile(_WritingViewer):
         auto_save: bool = True,
         save_interval: int = 100,
         max_history_size: int | None = None,
+        num_frames: int | None = None,
     ) -> None:
-        super().__init__(None, fps=60.0)
+        super().__init__(num_frames, fps=60.0)
         if max_history_size is not None:
             raise ValueError(
                 f"ViewerFile: max_history_size is {max_history_size!r}, but all frames are kept. Leave it "
@@ -259,7 +278,7 @@ class ViewerUSD(_WritingViewer):
 class ViewerGL(_LoggingViewer):
     """Draws pictures of a loop on request, without a window: `get_frame` after `end_frame`.
 
-    The name is that of Newton's viewer, which has a window. To look at worlds, use `BrowserViewer`, or write
+    The name is that of Newton's viewer, which has a window. To look at worlds, use `ViewerViser`, or write
     them with `ViewerFile` and see them by `pluriverse view FILE`.
 
     Args:
@@ -267,18 +286,29 @@ class ViewerGL(_LoggingViewer):
         height: Height of the pictures [pixel].
         vsync: Makes no difference.
         headless: Must be True.
+        paused: Must be False: nothing could end the pause.
+        num_frames: Frames after which `is_running` is false; None for no end.
 
     Raises:
-        RuntimeError: If a window is asked for.
+        RuntimeError: If a window or a pause is asked for.
     """
 
-    def __init__(self, width: int = 640, height: int = 360, vsync: bool = False, headless: bool = False):
-        if not headless:
+    def __init__(
+        self,
+        width: int = 640,
+        height: int = 360,
+        vsync: bool = False,
+        headless: bool = False,
+        paused: bool = False,
+        num_frames: int | None = None,
+    ):
+        if not headless or paused:
             raise RuntimeError(
-                "ViewerGL: there is no window to draw in. Pass headless=True and fetch pictures by "
-                "get_frame(), use ViewerNull(num_frames=...), or show a Simulation by BrowserViewer."
+                "ViewerGL: there is no window to draw in, and no button to end a pause. Pass headless=True "
+                "and fetch pictures by get_frame(), watch the loop in the browser by ViewerViser(), or use "
+                "ViewerNull(num_frames=...)."
             )
-        super().__init__(None)
+        super().__init__(num_frames)
         self.width, self.height = int(width), int(height)
         self._camera: Camera | None = None
         self._worlds: list[int] | None = None
@@ -293,14 +323,8 @@ class ViewerGL(_LoggingViewer):
             yaw: Angle about the up axis [degree]; at 0 it looks along x (along z where x points up).
         """
         up = Axis.Z if self.model is None else self.model.up_axis
-        ahead = {Axis.Z: (0, 1), Axis.Y: (0, 2), Axis.X: (2, 1)}[up]
-        azimuth, rise = math.radians(float(yaw)), math.radians(float(np.clip(pitch, -89.0, 89.0)))
-        direction = np.zeros(3)
-        direction[ahead[0]] = math.cos(azimuth) * math.cos(rise)
-        direction[ahead[1]] = math.sin(azimuth) * math.cos(rise)
-        direction[int(up)] = math.sin(rise)
         eye = np.array([float(part) for part in pos])
-        self._camera = Camera(tuple(eye), tuple(eye + direction), up=up.vector)
+        self._camera = Camera(tuple(eye), tuple(eye + aimed_along(up, pitch, yaw)), up=up.vector)
 
     def set_visible_worlds(self, worlds: Any) -> None:
         """Choose the worlds of the pictures; the first ones if None."""

@@ -1,5 +1,7 @@
 """Viewer that shows nothing: for loops written for Newton's viewers that run headless."""
 
+import math
+import time as clock
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,14 +16,33 @@ class ViewerNull:
 
     Args:
         num_frames: Frames after which `is_running` is false.
+        benchmark: Whether to measure the frame rate (`benchmark_result`).
+        benchmark_timeout: Time of measuring after which `is_running` is false, too [s]; None for no limit.
+        benchmark_start_frame: Frames before the measurement begins, in which kernels are compiled.
 
     Raises:
-        ValueError: If it is negative.
+        ValueError: If a number is negative.
     """
 
-    def __init__(self, num_frames: int = 1000):
+    def __init__(
+        self,
+        num_frames: int = 1000,
+        benchmark: bool = False,
+        benchmark_timeout: float | None = None,
+        benchmark_start_frame: int = 3,
+    ):
         if isinstance(num_frames, bool) or not num_frames >= 0:
             raise ValueError(f"ViewerNull: num_frames is {num_frames!r}, but it must be a number >= 0.")
+        if benchmark_timeout is not None and not benchmark_timeout >= 0.0:
+            raise ValueError(
+                f"ViewerNull: benchmark_timeout is {benchmark_timeout!r}, but it must be a time >= 0 s, "
+                "or None."
+            )
+        if not benchmark_start_frame >= 0:
+            raise ValueError(
+                f"ViewerNull: benchmark_start_frame is {benchmark_start_frame!r}, but it must be a number "
+                ">= 0."
+            )
         self.num_frames: float = num_frames
         """Frames after which the loop ends."""
         self.frame_count = 0
@@ -30,14 +51,34 @@ class ViewerNull:
         """Time of the last frame [s]."""
         self.model: Model | None = None
         """The model that was set."""
+        self._measures = bool(benchmark)
+        self._timeout = math.inf if benchmark_timeout is None else float(benchmark_timeout)
+        self._start_frame = benchmark_start_frame
+        self._started: float | None = None
+        self._last = 0.0
 
     def set_model(self, model: Model | None) -> None:
         """Store the model."""
         self.model = model
 
     def is_running(self) -> bool:
-        """Return whether there are frames left."""
+        """Return whether there are frames left, and time where the measurement has a limit."""
+        if self._measures and self._started is None and self.frame_count >= self._start_frame:
+            self._started = self._last = clock.perf_counter()  # the loop asks at the top of a frame
+        if self._started is not None and self._last - self._started >= self._timeout:
+            return False
         return self.frame_count < self.num_frames
+
+    def benchmark_result(self) -> dict[str, float | int] | None:
+        """Return the frame rate `fps` [1/s], and the `frames` and the time `elapsed` [s] of its measurement.
+
+        None if nothing was measured: it was not asked for, or there were too few frames.
+        """
+        frames = self.frame_count - self._start_frame
+        if self._started is None or frames <= 0:
+            return None
+        elapsed = self._last - self._started
+        return {"fps": frames / elapsed if elapsed > 0.0 else 0.0, "frames": frames, "elapsed": elapsed}
 
     def is_paused(self) -> bool:
         """Return False: there is no pause button."""
@@ -57,6 +98,8 @@ class ViewerNull:
 
     def end_frame(self) -> None:
         """End a frame."""
+        if self._measures:
+            self._last = clock.perf_counter()
         self.frame_count += 1
 
     def log_state(self, state: State) -> None:

@@ -16,6 +16,13 @@ _TEXT: Mapping[str, str] = {
         ComponentKind Controller ControllerNeuralLSTM ControllerNeuralMLP ControllerPD ControllerPID
         Delay SchemaNames parse_actuator_prim register_actuator_component
     """,
+    "examples": """
+        add_broad_phase_arg add_coupled_view_args add_kamino_contacts_arg add_max_worlds_arg
+        add_mujoco_contacts_arg add_world_count_arg apply_coupled_viewer_forces configure_coupled_view
+        create_collision_pipeline create_parser default_args download_external_git_folder get_asset
+        get_asset_directory get_coupled_view_state get_examples get_source_directory init
+        is_coupled_view_combined log_coupled_view main run test_body_state test_particle_state
+    """,
     "geometry": """
         BroadPhaseAllPairs BroadPhaseExplicit BroadPhaseSAP HydroelasticSDF NarrowPhase
         collide_box_box collide_capsule_box collide_capsule_capsule collide_plane_box

@@ -13,7 +13,7 @@ from tests.ported.newton_reference import NAMES
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "porting.md"
 BEGIN, END = "<!-- names: begin -->\n", "<!-- names: end -->\n"
 MODULES = (
-    *("", "actuators", "geometry", "ik", "math", "selection", "sensors", "solvers"),
+    *("", "actuators", "examples", "geometry", "ik", "math", "selection", "sensors", "solvers"),
     *("usd", "utils", "viewer"),
 )
 

@@ -82,9 +82,57 @@ def test_pictures_of_a_loop_follow_it(model):
 
 
 def test_what_viewers_cannot_do_is_said(model, tmp_path):
-    with pytest.raises(RuntimeError, match=r"no window to draw in\. Pass headless=True"):
+    with pytest.raises(RuntimeError, match=r"no window to draw in.*Pass headless=True"):
         newton.viewer.ViewerGL()
     with pytest.raises(ValueError, match=r"scaling is 100\.0, but lengths of the stage are in metres"):
         newton.viewer.ViewerUSD(tmp_path / "run.usd", scaling=100.0)
     with pytest.raises(RuntimeError, match=r"ViewerUSD: no model was set. Call set_model\(model\) first"):
         newton.viewer.ViewerUSD(tmp_path / "run.usd").log_state(model.state())
+
+
+def test_a_loop_is_shown_in_the_browser(model):
+    pytest.importorskip("viser")
+    viewer = newton.viewer.ViewerViser(num_frames=90, verbose=False)
+    solver, pipeline = newton.solvers.SolverSAP(model), newton.CollisionPipeline(model)
+    contacts, control = pipeline.contacts(), model.control()
+    state_0, state_1 = model.state(), model.state()
+    viewer.set_model(model)
+    viewer.set_camera((4.0, 0.0, 2.0), -15.0, 180.0)
+    viewer.set_visible_worlds([0])
+    frames = 0
+    while viewer.is_running():
+        if viewer.should_step():
+            state_0.clear_forces()
+            viewer.apply_forces(state_0)
+            pipeline.collide(state_0, contacts)
+            solver.step(state_0, state_1, control, contacts, 1.0 / 60.0)
+            state_0, state_1 = state_1, state_0
+            frames += 1
+        viewer.begin_frame(frames / 300.0)  # shown five times as fast
+        viewer.log_state(state_0)
+        viewer.log_contacts(contacts, state_0)
+        viewer.log_lines("line", [(0, 0, 0)], [(0, 0, 1)], colors=(1.0, 0.0, 0.0))
+        viewer.log_points("point", [(0, 0, 0)], radii=0.02)
+        viewer.log_lines("line", None, None)
+        viewer.end_frame()
+        if frames == 1:
+            assert viewer.url.startswith("http://localhost:")
+            np.testing.assert_allclose(viewer.window.server.initial_camera.position, (4.0, 0.0, 2.0))
+            viewer.window.pull_body(0)
+            viewer.window.pull.target = np.array([0.0, 0.0, 2.0])
+        if frames == 40:
+            assert viewer.window.source.moment().body_q.shape == (2, 7)
+            viewer.window.is_playing = False
+            assert viewer.is_paused()
+            assert not viewer.should_step()
+            viewer.window.step_once()
+            assert viewer.should_step()
+            assert not viewer.should_step()
+            viewer.window.is_playing = True
+    heights = state_0.body_q.numpy()[:, 2]
+    assert heights[0] > 1.2  # pulled up
+    assert heights[1] == pytest.approx(0.1, abs=1e-3)  # fallen
+    with pytest.warns(newton.warnings.PluriverseWarning, match="'cloth' is not drawn"):
+        viewer.log_mesh("cloth", None)
+    viewer.close()
+    assert not viewer.is_running()
