@@ -34,6 +34,8 @@ from pluriverse.scene.values import (
 Gains = tuple[NotNegative, NotNegative]
 # Characters of a document in which its first element is looked for.
 PROLOG_SIZE_MAX = 100_000
+# What the message of a missing file ends with.
+ELSEWHERE = "Files elsewhere are read below folders that asset_roots= (--asset-root) adds."
 
 
 class Asset(Overrides):
@@ -188,7 +190,7 @@ def import_asset(assembly: Assembly, asset: Asset | UnsupportedAsset, index: int
 def _place(assembly: Assembly, asset: Asset, source: OpenedSource, kind: str, name: str) -> None:
     """Add an asset to the world from a source that can be read."""
     _check_kind(source.content, kind)
-    packages = [assembly.files.find_folder(folder) for folder in getattr(asset, "package_dirs", [])]
+    packages = _package_folders(assembly, asset) if kind == "urdf" else []
     with assembly.at("source"):
         check_references(kind, source.content, source.roots, packages)
     if asset.register_mujoco_custom_attributes:
@@ -224,6 +226,7 @@ def _check_kind(content: Path | str, kind: str) -> None:
 def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) -> tuple[Any, int]:
     """Add an asset, and return the importer's report and the first shape of the asset."""
     from pluriverse.importers.base_attachment import BaseAttachmentError
+    from pluriverse.importers.errors import AssetError, AssetFileError
     from pluriverse.warnings import AssetWarning
 
     builder = assembly.builder
@@ -239,6 +242,10 @@ def _import(assembly: Assembly, content: Path | str, asset: Asset, kind: str) ->
                 return ASSET_IMPORTERS[kind](assembly, content, asset, attachment), first_shape
             except BaseAttachmentError as error:
                 wrong = error
+            except AssetError as error:
+                if isinstance(error, AssetFileError) or "opening file" in str(error):
+                    raise FieldError(f"{error} {ELSEWHERE}") from error
+                raise
         with assembly.at(wrong.option):
             raise wrong
     finally:
@@ -304,9 +311,15 @@ def _options(asset: Asset, kind: str) -> dict[str, Any]:
     return {name: getattr(asset, name) for name in names}
 
 
+def _package_folders(assembly: Assembly, asset: Any) -> list[Path]:
+    """Return the folders in which packages of a URDF file are looked for."""
+    named = [assembly.files.find_folder(folder) for folder in asset.package_dirs]
+    return named + assembly.files.further_roots
+
+
 def _import_urdf(assembly: Assembly, content: Path | str, asset: Any, attachment: dict[str, Any]) -> Any:
     options = _options(asset, "urdf")
-    options["package_dirs"] = [assembly.files.find_folder(folder) for folder in asset.package_dirs] or None
+    options["package_dirs"] = _package_folders(assembly, asset) or None
     if asset.source.mesh_scale is not None:
         options["mesh_scale"] = asset.source.mesh_scale
     return assembly.builder.add_urdf(content, **attachment, **options)

@@ -21,8 +21,10 @@ class LocalFiles:
     """
 
     def __init__(self, folder: Path, further_roots: Iterable[str | Path] = ()):
-        folders = [folder, Path.cwd(), *(Path(root).expanduser() for root in further_roots)]
-        self.roots: list[Path] = list(dict.fromkeys(root.resolve() for root in folders))
+        self.further_roots = [Path(root).expanduser().resolve() for root in further_roots]
+        """The further folders, which may hold packages of URDF files."""
+        folders = [folder.resolve(), Path.cwd().resolve(), *self.further_roots]
+        self.roots: list[Path] = list(dict.fromkeys(folders))
         """The folders that files may lie in, symbolic links followed, in the order of the search."""
 
     def inside(self, folder: Path) -> "LocalFiles":

@@ -1,8 +1,10 @@
 """Scenes read files where they may, and nowhere else."""
 
+import numpy as np
 import pytest
 
 from pluriverse.scene import SapSceneLoaderError, load_scene
+from pluriverse.types import GeoType
 
 from .scene_files import BOX, load_text, write_scene
 
@@ -247,3 +249,39 @@ def test_a_missing_file_is_looked_for_below_other_folders_too(tmp_path):
     scene.write_text("schema_version: 1\nassets: [{id: robot, type: mjcf, source: missing.xml}]\n")
     with pytest.raises(SapSceneLoaderError, match=r"no file '.*missing\.xml'.*asset_roots= \(--asset-root\)"):
         load_scene(scene, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (
+            "urdf",
+            '<robot name="r"><link name="a"><collision><geometry>'
+            '<mesh filename="package://store/part.obj"/></geometry></collision></link></robot>',
+        ),
+        (
+            "mjcf",
+            '<mujoco><asset><mesh name="p" file="part.obj"/></asset><worldbody><body>'
+            '<geom type="mesh" mesh="p"/></body></worldbody></mujoco>',
+        ),
+    ],
+)
+def test_missing_files_of_assets_name_the_option(tmp_path, kind, text):
+    """A package of URDF is found below such a folder."""
+    (tmp_path / "scene").mkdir()
+    (tmp_path / "scene" / "robot.xml").write_text(text)
+    scene = tmp_path / "scene" / "scene.yaml"
+    scene.write_text(
+        "schema_version: 1\nname: s\nsimulation: {dt: 0.01, num_worlds: 1}\n"
+        f"assets: [{{id: a, type: {kind}, source: robot.xml}}]\n"
+    )
+    with pytest.raises(SapSceneLoaderError, match=r"part\.obj.*asset_roots= \(--asset-root\)"):
+        load_scene(scene, device="cpu")
+    package = tmp_path / "elsewhere" / "store"
+    package.mkdir(parents=True)
+    (package / "part.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
+    )
+    if kind == "urdf":
+        model = load_scene(scene, device="cpu", asset_roots=[package.parent]).model
+        assert np.count_nonzero(model.shape_type.numpy() == GeoType.CONVEX_MESH) == 1
