@@ -26,6 +26,8 @@ def _torch() -> Any:
 def wrap_tensor(gym_tensor: Tensor, offsets: Any = None, counts: Any = None) -> Any:
     """Return a PyTorch tensor that shares the memory of a tensor of the API.
 
+    It is None for the states of degrees of freedom where no actor has any: scripts ask for that.
+
     Args:
         gym_tensor: What an acquire call returned.
         offsets: First entry along each axis; 0 if None.
@@ -41,6 +43,8 @@ def wrap_tensor(gym_tensor: Tensor, offsets: Any = None, counts: Any = None) -> 
         raise TypeError(
             f"wrap_tensor: gym_tensor is {gym_tensor!r}, but must be what an acquire call returned."
         )
+    if gym_tensor.is_absent:
+        return None
     tensor = wp.to_torch(gym_tensor.array, requires_grad=False)
     if offsets is None and counts is None:
         return tensor

@@ -74,10 +74,13 @@ class TensorCalls(PreparingCalls):
         return True
 
     def acquire_dof_state_tensor(self, sim: Any) -> Tensor:
-        """Return the tensor of states of degrees of freedom, shape [dof, 2]."""
+        """Return the tensor of states of degrees of freedom, shape [dof, 2].
+
+        `gymtorch.wrap_tensor` makes None of it where no actor has any, as of quadcopters of fixed rotors.
+        """
         tensors = self._tensors(sim, "acquire_dof_state_tensor")
         tensors.refresh_dof()
-        return Tensor(tensors.dof)
+        return Tensor(tensors.dof, is_absent=sim.dof_count == 0)
 
     def refresh_dof_state_tensor(self, sim: Any) -> bool:
         """Fill the tensor of states of degrees of freedom with the present ones."""

@@ -27,9 +27,10 @@ class Tensor:
     Args:
         array: Contiguous Warp array of numbers.
         owner: What else the memory belongs to.
+        is_absent: Whether no actor has what it would hold.
     """
 
-    def __init__(self, array: Any, owner: Any = None):
+    def __init__(self, array: Any, owner: Any = None, *, is_absent: bool = False):
         if not array.is_contiguous:
             raise GymError("Tensor: the array is not contiguous. Pass tensor.contiguous().")
         if array.dtype not in _TYPES:
@@ -41,6 +42,8 @@ class Tensor:
         self.array = array
         """The array, for Warp."""
         self._owner = owner
+        self.is_absent = is_absent
+        """Whether no actor has what it would hold; `gymtorch.wrap_tensor` makes None of it."""
 
     @property
     def device(self) -> int:

@@ -187,3 +187,19 @@ def test_results_depend_neither_on_threads_nor_on_the_place_of_an_env(gym, asset
     for other in (run(gym, assets, 1, range(6)), run(gym, assets, 3, [3, 1, 5, 0, 2, 4])):
         for mine, theirs in zip(reference, other, strict=True):
             np.testing.assert_array_equal(mine, theirs)
+
+
+def test_states_of_no_degree_of_freedom_are_none_to_torch(gym, assets):
+    """Scripts of quadcopters ask so whether there are joints to command."""
+    pytest.importorskip("torch")
+    from pluriverse import gymtorch
+
+    sim = make_sim(ground=True)
+    box = gym.create_box(sim, 0.2, 0.2, 0.2, undamped())
+    gym.create_actor(add_env(sim), box, at(z=1.0), "box", 0, 0)
+    gym.prepare_sim(sim)
+    states = gym.acquire_dof_state_tensor(sim)
+    assert states.shape == (0, 2)
+    assert gymtorch.wrap_tensor(states) is None
+    assert gym.refresh_dof_state_tensor(sim)
+    assert gymtorch.wrap_tensor(gym.acquire_actor_root_state_tensor(sim)).shape == (1, 13)
