@@ -1,11 +1,12 @@
 """Direction of an iteration from the exact impulses of few contacts.
 
-Reads   contact and joint terms at the velocity v of the iteration, their curvature, the gradient
-Writes  hessian_row (factors), direction, contact_slope
+Reads   contact and joint terms at the velocity v of the iteration, their curvature
+Writes  hessian_row (factors), direction, contact_slope; impulses of contacts to `space_impulse`
 
 Newton's method linearizes the cost of joints and contacts. Here only joints are: with H = A + diag(h), the
-objective about v is the quadratic of a robot without contacts, plus the cost of the contacts. Its minimum is
-found in the space of impulses p of the contacts alone,
+objective about v is the quadratic of a robot without contacts, plus the cost of the contacts. The minimum of
+the quadratic is where H (v' - v*) = g + h (v - v*), with the impulses g of joints at v and their velocities
+v* of free motion. That of the whole is found in the space of impulses p of the contacts alone,
 
     u(p) = u0 + W p,   W = J H^-1 J^T,   p = gamma(u(p)),
 
@@ -71,11 +72,12 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     cone = cone_functions(real)
     unprojected, project, stiffness = cone.unprojected, cone.project, cone.stiffness
     trees = tree_factor_functions(real, linear, dynamics_real)
-    write_joint_hessian, factorize_tree = trees.write_joint_hessian, trees.factorize_tree
+    factorize_joints = trees.factorize_joints
     solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
     numbers_clear = packed_rows(real).numbers_clear
     mobility = contact_mobility_functions(linear, real)
     contact_mobility, spread_impulse = mobility.contact_mobility, mobility.spread_impulse
+    add_velocities = mobility.add_velocities
     add_impulses, contact_step = mobility.add_impulses, mobility.contact_step
     approach_bounds = friction_bound_functions(real, linear).approach_bounds
     find_coulomb_impulses = coulomb_functions(real, linear).find_coulomb_impulses
@@ -279,7 +281,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     ) -> int:
         """Find the impulses of the `count` listed contacts and add what they do to `direction`, L^-T g.
 
-        The first `known` contacts have impulses that were found without the others. Return 1 on success.
+        `direction_momentum` holds v* - v. The first `known` contacts have impulses that were found without
+        the others. Writes their part of 1/2 (v' - v*)^T A (v' - v*) to `cost`. Return 1 on success.
         """
         first = topology.template_dof[topology.world_template[world]]
         dof_count = topology.template_dof[topology.world_template[world] + 1] - first
@@ -301,6 +304,12 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 topology, dynamics, sap, world, slot, sap.contact_dof0[slot], arm0, real(-1.0), entry, m
             )
             add_chain(topology, dynamics, sap, world, slot, sap.contact_dof1[slot], arm1, real(1.0), entry, m)
+        add_velocities(
+            sap.space_basis, basis, dof_count, m, sap.direction_momentum, dof0, sap.space_velocity, contact0
+        )
+        for c in range(contact0, contact0 + count):
+            slot = sap.space_slot[c]
+            sap.contact_slope[slot] = sap.space_velocity[c] - sap.contact_velocity[slot]
         contact_mobility(
             sap.hessian_row,
             topology.world_row[world],
@@ -366,6 +375,12 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             sap.direction,
             dof0,
         )
+        energy = real(0.0)
+        for c in range(contact0, contact0 + count):
+            slot = sap.space_slot[c]
+            gained = sap.space_velocity[c] - sap.contact_velocity[slot] - sap.contact_slope[slot]
+            energy += wp.dot(sap.space_impulse[c], gained)
+        sap.cost[world] = real(0.5) * energy
         return 1
 
     @wp.func(inline=True)
@@ -384,7 +399,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     ) -> int:
         """Write the direction and its contact velocities; return 1 if that succeeded.
 
-        Where it did not with Coulomb's law, bounds of friction may have changed.
+        Writes the part of contacts of 1/2 (v' - v*)^T A (v' - v*) at its end to `cost`, too. Where it did not
+        with Coulomb's law, bounds of friction may have changed.
         """
         template = topology.world_template[world]
         first = topology.template_dof[template]
@@ -413,22 +429,21 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 # contacts would take 38 µs here, and 9 with sweeps.
                 return 0
             if listed < 0:
-                write_joint_hessian(topology, dynamics, sap, world, diag_shift)
-                for tree in range(tree_count):
-                    if sap.tree_active[tree0 + tree] != 0:
-                        if factorize_tree(topology, sap, world, tree) == 0:
-                            return 0
+                if factorize_joints(topology, dynamics, sap, world, diag_shift) == 0:
+                    return 0
             for dof in range(dof0, dof0 + dof_count):
                 sap.direction[dof] = real(0.0)
+                sap.direction_momentum[dof] = sap.velocity_free[dof] - sap.velocity[dof]
             for tree in range(tree_count):
                 if sap.tree_active[tree0 + tree] != 0:
                     begin = topology.tree_dof[first_tree + tree]
                     end = topology.tree_dof_end[first_tree + tree]
-                    # Minus the gradient without the impulses of contacts.
                     for dof in range(dof0 + begin, dof0 + end):
-                        sap.direction[dof] = sap.dof_impulse[dof] - sap.residual[dof]
+                        curvature = sap.dof_curvature[dof] + diag_shift
+                        sap.direction[dof] = sap.dof_impulse[dof] - curvature * sap.direction_momentum[dof]
                     solve_tree_up(topology, sap, world, tree)
             solved = int(1)
+            sap.cost[world] = real(0.0)
             if count > 0:
                 solved = solve_contacts(
                     topology,
@@ -449,6 +464,8 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             for tree in range(tree_count):
                 if sap.tree_active[tree0 + tree] != 0:
                     solve_tree_down(topology, sap, world, tree)
+            for dof in range(dof0, dof0 + dof_count):
+                sap.direction[dof] = sap.direction[dof] + sap.direction_momentum[dof]
             listed = count
             if count < total:
                 # Contacts that were left out may close.

@@ -39,6 +39,7 @@ class ConvexProblem:
 def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     objective = objective_functions(real, linear, dynamics_real, equality, moments)
+    begin_momenta = objective.begin_momenta
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
     sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
     term_velocities, joint_impulses = sweeps.term_velocities, sweeps.joint_impulses
@@ -75,7 +76,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
         )
         if wp.static(equality):
             measure_springs(topology, sap, world, sap.velocity, sap.spring_velocity)
-        evaluate_terms(topology, sap, world, dt)
+        begin_momenta(topology, dynamics, sap, world)
+        evaluate_terms(topology, sap, world, dt, 1)
         joint_impulses(topology, dynamics, sap, world)
         gradient_norms(topology, dynamics, sap, world)
         template = topology.world_template[world]

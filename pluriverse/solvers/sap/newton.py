@@ -7,6 +7,11 @@ Writes  dof_velocity_next, contact impulses, iteration counts, cost and status
 
 is strictly convex ([Castro2022] section III). Newton's method with a line search finds its minimum; every
 world iterates by itself inside one kernel and stops when it has converged.
+
+Most worlds take one solve. A direction from `contact_space` ends at the minimum where the terms of joints
+stay in the pieces of their costs that they have at its start. So a few whole steps along such directions are
+made first. The gradient at their ends is the difference between the impulses of joints there and those that
+the direction was found with, so neither A v nor the impulses of contacts on joints are needed.
 """
 
 import functools
@@ -17,11 +22,10 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
-from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
-from pluriverse.solvers.sap.contact_space import contact_space_functions
+from pluriverse.solvers.sap.contact_space import TOLERANCE_DOUBLE, TOLERANCE_SINGLE, contact_space_functions
 from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, DILATION_ROUNDS_MAX, dilation_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
@@ -47,6 +51,13 @@ START_WRITTEN = wp.constant(2)
 # Iterations with Coulomb's law in the space of contacts. Where drives reach their limits in turns, as of legs
 # that are pushed, they may go in circles.
 COULOMB_ITERATIONS_MAX = wp.constant(6)
+# What the kernel is at: a direction from the space of contacts, the terms of joints at its end, or Newton's
+# method with a line search.
+SOLVING, CHECKING, ITERATING = wp.constant(0), wp.constant(1), wp.constant(2)
+# Whole steps along such directions before the first line search.
+SOLVES_MAX = wp.constant(3)
+# How many times as accurate impulses from the space of contacts are to be, to be taken without a gradient.
+SPACE_MARGIN = 10.0
 # The Hessian was not positive definite to rounding, or held NaN.
 FACTORIZATION_FAILED = wp.constant(-6)
 
@@ -58,7 +69,9 @@ def _kernels(
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     Options, Line = newton_options_struct(real), line_struct(real)
     objective = objective_functions(real, linear, dynamics_real, equality, moments)
+    multiply_by_mass, begin_momenta = objective.multiply_by_mass, objective.begin_momenta
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
+    joint_error = objective.joint_error
     sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
     term_velocities, joint_impulses = sweeps.term_velocities, sweeps.joint_impulses
     hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
@@ -74,41 +87,14 @@ def _kernels(
     dilation = dilation_functions(real, linear)
     begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
     end_dilation = dilation.end_dilation
-    rows_multiply = packed_rows(dynamics_real, real).rows_multiply
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
     advance_equalities = equality_functions(real, linear).advance_equalities
     springs = spring_functions(real, linear)
     measure_springs, advance_springs = springs.measure_springs, springs.advance_springs
+    space_tolerance = TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
-
-    @wp.func(inline=True)
-    def multiply_by_mass(
-        topology: wp.ref[Topology],
-        dynamics: wp.ref[DynamicsData],
-        world: int,
-        x: wp.array(dtype=real),
-        y: wp.array(dtype=real),
-    ):
-        """Write A x into y, for all degrees of freedom of the world."""
-        template = topology.world_template[world]
-        first = topology.template_dof[template]
-        dof0 = topology.world_dof[world]
-        rows_multiply(
-            dynamics.mass_row,
-            topology.world_row[world],
-            topology.dof_parent,
-            topology.dof_depth,
-            topology.dof_row,
-            first,
-            0,
-            topology.template_dof[template + 1] - first,
-            x,
-            dof0,
-            y,
-            dof0,
-        )
 
     @wp.kernel(enable_backward=False, module=kernel_module(stage, *names))
     def minimize_objective(
@@ -157,7 +143,7 @@ def _kernels(
                     elif start == START_WRITTEN:
                         v = real(dynamics.dof_velocity_next[dof0 + dof])
                 sap.velocity[dof0 + dof] = v
-                sap.direction[dof0 + dof] = v - free  # the way from v* to where the iteration starts
+                sap.velocity_start[dof0 + dof] = v
                 sap.velocity_free[dof0 + dof] = free
                 sap.impulse[dof0 + dof] = real(0.0)
 
@@ -166,6 +152,9 @@ def _kernels(
         iteration, trials, failure, round = int(0), int(0), int(0), int(0)
         coulomb = int(options.friction_follows)  # 1: Coulomb's law in the space of contacts, else convex
         dilation_round = int(DILATION_ROUNDS_MAX)  # none
+        step = real(0.0)  # along the direction, not made yet
+        is_start, has_momenta, solves = int(1), int(0), int(0)
+        state = int(ITERATING)
         by_optimality, by_cost = int(0), int(0)
         stagnates = int(0)
         running = int(active > 0)
@@ -178,55 +167,94 @@ def _kernels(
                 few_contacts = 0
         if active == 0:
             by_optimality = 1
-        else:
-            multiply_by_mass(topology, dynamics, world, sap.direction, sap.residual)
-            multiply_by_mass(topology, dynamics, world, sap.velocity_free, sap.momentum_free)
-            term_velocities(
-                topology,
-                dynamics,
-                sap,
-                world,
-                sap.velocity,
-                sap.contact_velocity,
-                sap.contact_spin,
-                sap.equality_velocity,
-                1,
-            )
-            if wp.static(equality):
-                measure_springs(topology, sap, world, sap.velocity, sap.spring_velocity)
+        if wp.static(linear is real and not moments):
+            if (
+                few_contacts != 0
+                and options.iterations_max > SOLVES_MAX
+                and options.optimality_rel_tol >= wp.static(real(SPACE_MARGIN * space_tolerance))
+            ):
+                state = SOLVING
 
         while running != 0:
-            again = int(0)
-            term_cost = evaluate_terms(topology, sap, world, options.dt)
-            joint_impulses(topology, dynamics, sap, world)
-            norms = gradient_norms(topology, dynamics, sap, world)
+            again, stopped = int(0), int(0)
             energy = real(0.0)
-            for dof in range(dof0, dof0 + dof_count):
-                energy += sap.residual[dof] * (sap.velocity[dof] - sap.velocity_free[dof])
-            energy = half * energy
-            cost_previous = cost
-            cost = energy + term_cost
-
-            if norms[0] <= options.optimality_abs_tol + options.optimality_rel_tol * wp.max(
-                norms[1], norms[2]
-            ):
-                by_optimality = 1
-                running = 0
-            if iteration > 0 and alpha > options.cost_alpha_min:
-                slack = options.cost_abs_tol + options.cost_rel_tol * half * (
-                    wp.abs(cost) + wp.abs(cost_previous)
-                )
-                if wp.abs(cost - cost_previous) < slack:
-                    by_cost = 1
-                    running = 0
-            if coulomb != 0 and (stagnates != 0 or iteration >= COULOMB_ITERATIONS_MAX):
-                # Solved up to rounding, for a tolerance below the default.
-                # Convex friction would be further off.
-                if norms[0] <= real(OPTIMALITY_DEFAULT) * wp.max(norms[1], norms[2]):
-                    by_cost = 1
+            if step != real(0.0):
+                for dof in range(dof0, dof0 + dof_count):
+                    sap.velocity[dof] = sap.velocity[dof] + step * sap.direction[dof]
+                advance_contacts(sap, world, step)
+                if wp.static(equality):
+                    advance_equalities(sap, world, step)
+                    advance_springs(sap, world, step)
+                step = real(0.0)
+            if is_start != 0:
+                is_start = 0
+                if solves > 0:
+                    # Where joints stick and slip in turns, Newton's method goes by the cost, from the start.
+                    state = ITERATING
                     few_contacts = 1
+                    release_bounds(sap, world)
+                for dof in range(dof0, dof0 + dof_count):
+                    sap.velocity[dof] = sap.velocity_start[dof]
+                term_velocities(
+                    topology,
+                    dynamics,
+                    sap,
+                    world,
+                    sap.velocity,
+                    sap.contact_velocity,
+                    sap.contact_spin,
+                    sap.equality_velocity,
+                    1,
+                )
+                if wp.static(equality):
+                    measure_springs(topology, sap, world, sap.velocity, sap.spring_velocity)
+            if state == ITERATING and has_momenta == 0:
+                has_momenta = 1
+                begin_momenta(topology, dynamics, sap, world)
+            term_cost = evaluate_terms(topology, sap, world, options.dt, int(state != SOLVING))
+            if state == CHECKING:
+                error = joint_error(topology, dynamics, sap, world)
+                cost = sap.cost[world] + error[2] + term_cost
+                state = SOLVING
+                allowed = options.optimality_abs_tol + options.optimality_rel_tol * error[1]
+                if error[0] <= allowed and wp.abs(cost) < real(wp.inf):
+                    by_optimality = 1
                     running = 0
-            stagnates = 0
+                    state = ITERATING
+                elif solves >= SOLVES_MAX:
+                    is_start = 1
+                if is_start != 0:
+                    continue
+            elif state == ITERATING:
+                joint_impulses(topology, dynamics, sap, world)
+                norms = gradient_norms(topology, dynamics, sap, world)
+                for dof in range(dof0, dof0 + dof_count):
+                    energy += sap.residual[dof] * (sap.velocity[dof] - sap.velocity_free[dof])
+                energy = half * energy
+                cost_previous = cost
+                cost = energy + term_cost
+                if norms[0] <= options.optimality_abs_tol + options.optimality_rel_tol * wp.max(
+                    norms[1], norms[2]
+                ):
+                    by_optimality = 1
+                    running = 0
+                if iteration > 0 and alpha > options.cost_alpha_min:
+                    slack = options.cost_abs_tol + options.cost_rel_tol * half * (
+                        wp.abs(cost) + wp.abs(cost_previous)
+                    )
+                    if wp.abs(cost - cost_previous) < slack:
+                        by_cost = 1
+                        running = 0
+                if coulomb != 0 and (stagnates != 0 or iteration >= COULOMB_ITERATIONS_MAX):
+                    # Solved up to rounding, for a tolerance below the default.
+                    # Convex friction would be further off.
+                    if norms[0] <= real(OPTIMALITY_DEFAULT) * wp.max(norms[1], norms[2]):
+                        by_cost = 1
+                        few_contacts = 1
+                        running = 0
+                stagnates = 0
+                if iteration + solves >= options.iterations_max or not norms[0] < real(wp.inf):
+                    stopped = 1
             if running == 0 and limit_recovery(sap, world, round) != 0:
                 # Solved, but some contact does more work than it may, so the problem is another one now. The
                 # two costs are not to be compared: as after a step of no length.
@@ -242,7 +270,7 @@ def _kernels(
                     alpha = real(0.0)
                     by_optimality, by_cost = 0, 0
                     running = 1
-            if iteration >= options.iterations_max or not norms[0] < real(wp.inf):
+            if stopped != 0:
                 running = 0
 
             if running != 0 and again == 0:
@@ -264,6 +292,9 @@ def _kernels(
                             coulomb,
                         )
                         few_contacts = is_exact
+                if state == SOLVING and is_exact == 0 and solves > 0:
+                    is_start = 1
+                    continue
                 if coulomb != 0 and (few_contacts == 0 or iteration >= COULOMB_ITERATIONS_MAX):
                     # From here on friction is convex, but for what `dilation` takes out of it.
                     coulomb = 0
@@ -271,7 +302,18 @@ def _kernels(
                     begin_dilation(sap, world, wp.where(iteration > 0, 1, start))
                     dilation_round = 0
                     alpha = real(0.0)
+                    state = ITERATING
                     continue  # the gradient is another one now
+                if state == SOLVING:
+                    state = ITERATING
+                    if is_exact != 0:
+                        for dof in range(dof0, dof0 + dof_count):
+                            change = -sap.dof_curvature[dof] * sap.direction[dof]
+                            sap.impulse[dof] = sap.dof_impulse[dof] + change
+                        state = CHECKING
+                        step = real(1.0)
+                        solves += 1
+                    continue
                 if is_exact == 0:
                     coupled_count = find_coupling(topology, sap, world)
                     assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
@@ -326,12 +368,8 @@ def _kernels(
                     running = 0
                 else:
                     for dof in range(dof0, dof0 + dof_count):
-                        sap.velocity[dof] = sap.velocity[dof] + alpha * sap.direction[dof]
                         sap.residual[dof] = sap.residual[dof] + alpha * sap.direction_momentum[dof]
-                    advance_contacts(sap, world, alpha)
-                    if wp.static(equality):
-                        advance_equalities(sap, world, alpha)
-                        advance_springs(sap, world, alpha)
+                    step = real(alpha)
                     iteration += 1
 
         if active > 0 and options.friction_follows != 0:
@@ -339,6 +377,7 @@ def _kernels(
         for dof in range(dof0, dof0 + dof_count):
             dynamics.dof_velocity_next[dof] = dynamics_real(sap.velocity[dof])
         sap.cost[world] = cost
+        iteration += solves
         if start != START_OLD:
             iteration += sap.iterations[world]
             trials += sap.line_search_iterations[world]

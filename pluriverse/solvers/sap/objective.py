@@ -7,6 +7,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
@@ -20,18 +21,68 @@ from pluriverse.solvers.sap.workspace import sap_struct
 def objective_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:
-    """Return `evaluate_terms` and `gradient_norms`, with or without equalities and contact moments."""
+    """Return the functions of the objective, with or without equalities and contact moments.
+
+    These are `multiply_by_mass`, `begin_momenta`, `evaluate_terms`, `gradient_norms` and `joint_error`.
+    """
     vec3 = vec3_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     evaluate_contacts = contact_objective_functions(real, linear, moments).evaluate_contacts
     evaluate_joints = joint_objective_functions(real, linear).evaluate_joints
     evaluate_equalities = equality_functions(real, linear).evaluate_equalities
     evaluate_springs = spring_functions(real, linear).evaluate_springs
+    rows_multiply = packed_rows(dynamics_real, real).rows_multiply
 
     @wp.func(inline=True)
-    def evaluate_terms(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real) -> real:
-        """Write the impulse of every term, and the curvature of those of joints; return their cost."""
-        cost = evaluate_contacts(sap, world) + evaluate_joints(topology, sap, world, dt)
+    def multiply_by_mass(
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        world: int,
+        x: wp.array(dtype=real),
+        y: wp.array(dtype=real),
+    ):
+        """Write A x into y, for all degrees of freedom of the world."""
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        dof0 = topology.world_dof[world]
+        rows_multiply(
+            dynamics.mass_row,
+            topology.world_row[world],
+            topology.dof_parent,
+            topology.dof_depth,
+            topology.dof_row,
+            first,
+            0,
+            topology.template_dof[template + 1] - first,
+            x,
+            dof0,
+            y,
+            dof0,
+        )
+
+    @wp.func(inline=True)
+    def begin_momenta(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
+    ):
+        """Write A (v - v*) and A v*."""
+        template = topology.world_template[world]
+        dof0 = topology.world_dof[world]
+        for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):
+            sap.gradient[dof] = sap.velocity[dof] - sap.velocity_free[dof]
+        multiply_by_mass(topology, dynamics, world, sap.gradient, sap.residual)
+        multiply_by_mass(topology, dynamics, world, sap.velocity_free, sap.momentum_free)
+
+    @wp.func(inline=True)
+    def evaluate_terms(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real, has_contacts: int
+    ) -> real:
+        """Write the impulse of every term, and the curvature of those of joints; return their cost.
+
+        Contacts are left out if `has_contacts` is 0.
+        """
+        cost = evaluate_joints(topology, sap, world, dt)
+        if has_contacts != 0:
+            cost += evaluate_contacts(sap, world)
         if wp.static(equality):
             cost += evaluate_equalities(sap, world) + evaluate_springs(sap, world)
         return cost
@@ -64,4 +115,34 @@ def objective_functions(
                     impulse2 += scale * impulse * impulse
         return vec3(wp.sqrt(gradient2), wp.sqrt(momentum2), wp.sqrt(impulse2))
 
-    return SimpleNamespace(evaluate_terms=evaluate_terms, gradient_norms=gradient_norms)
+    @wp.func(inline=True)
+    def joint_error(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
+    ) -> vec3:
+        """Compare the impulses of joints with those expected in `impulse`.
+
+        Returns (|D difference|, |D impulse|, 1/2 (v - v*) . impulse), with D as in `gradient_norms`.
+        """
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        dof0 = topology.world_dof[world]
+        row0 = topology.world_row[world]
+        difference2, impulse2, work = real(0.0), real(0.0), real(0.0)
+        for dof in range(topology.template_dof[template + 1] - first):
+            impulse = sap.dof_impulse[dof0 + dof]
+            difference = impulse - sap.impulse[dof0 + dof]
+            work += impulse * (sap.velocity[dof0 + dof] - sap.velocity_free[dof0 + dof])
+            if impulse != real(0.0) or difference != real(0.0):
+                index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
+                scale = real(1.0) / real(dynamics.mass_row[index])
+                difference2 += scale * difference * difference
+                impulse2 += scale * impulse * impulse
+        return vec3(wp.sqrt(difference2), wp.sqrt(impulse2), real(0.5) * work)
+
+    return SimpleNamespace(
+        multiply_by_mass=multiply_by_mass,
+        begin_momenta=begin_momenta,
+        evaluate_terms=evaluate_terms,
+        gradient_norms=gradient_norms,
+        joint_error=joint_error,
+    )

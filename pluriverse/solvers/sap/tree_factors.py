@@ -1,6 +1,6 @@
 """Packed rows of the Hessian that every direction begins with: those of joints, and the factors of a tree.
 
-Reads   mass_row of the dynamics, dof_curvature
+Reads   mass_row and factor_row of the dynamics, dof_curvature
 Writes  hessian_row
 """
 
@@ -18,7 +18,10 @@ from pluriverse.solvers.sap.workspace import sap_struct
 
 @functools.cache
 def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
-    """Return `write_joint_hessian`, `factorize_tree`, `solve_tree_up` and `solve_tree_down`."""
+    """Return the functions for the given precisions.
+
+    These are `write_joint_hessian`, `factorize_tree`, `factorize_joints`, `solve_tree_up`, `solve_tree_down`.
+    """
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     rows = packed_rows(linear, real)
     ltdl_factorize, ltdl_solve_up, ltdl_solve_down = (
@@ -65,6 +68,44 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         )
 
     @wp.func(inline=True)
+    def factorize_joints(
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
+        diag_shift: real,
+    ) -> int:
+        """Factorize A + diag(h) of the active trees; return 0 if it was not positive definite to rounding.
+
+        Where no term of a joint has a curvature, the factors are those of the mass matrix.
+        """
+        template = topology.world_template[world]
+        first = topology.template_dof[template]
+        first_tree = topology.template_tree[template]
+        tree0 = topology.world_tree[world]
+        if wp.static(linear is dynamics_real):
+            dof0 = topology.world_dof[world]
+            row0 = topology.world_row[world]
+            is_mass = int(diag_shift == real(0.0))
+            for dof in range(topology.template_dof[template + 1] - first):
+                if sap.dof_curvature[dof0 + dof] != real(0.0):
+                    is_mass = 0
+            if is_mass != 0:
+                size = topology.template_row_size[template]
+                rows_copy(dynamics.factor_row, row0, size, sap.hessian_row, row0)
+                for dof in range(topology.template_dof[template + 1] - first):
+                    index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
+                    if not sap.hessian_row[index] > linear(0.0):
+                        return 0
+                return 1
+        write_joint_hessian(topology, dynamics, sap, world, diag_shift)
+        for tree in range(topology.template_tree[template + 1] - first_tree):
+            if sap.tree_active[tree0 + tree] != 0:
+                if factorize_tree(topology, sap, world, tree) == 0:
+                    return 0
+        return 1
+
+    @wp.func(inline=True)
     def solve_tree_up(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, tree: int):
         """Replace `direction` by L^-T direction, from the factors H = L^T D L."""
         template = topology.world_template[world]
@@ -103,6 +144,7 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
     return SimpleNamespace(
         write_joint_hessian=write_joint_hessian,
         factorize_tree=factorize_tree,
+        factorize_joints=factorize_joints,
         solve_tree_up=solve_tree_up,
         solve_tree_down=solve_tree_down,
     )

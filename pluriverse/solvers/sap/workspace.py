@@ -105,6 +105,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     # At the velocity of the present iteration.
     iterate = {
         "velocity": Field("dof", real, "v, internal order [m/s or rad/s]"),
+        "velocity_start": Field("dof", real, "v where the iteration starts [m/s or rad/s]"),
         "velocity_free": Field("dof", real, "v* [m/s or rad/s]"),
         "residual": Field("dof", real, "A (v - v*) [N·s or N·m·s]"),
         "momentum_free": Field("dof", real, "A v* [N·s or N·m·s]"),
