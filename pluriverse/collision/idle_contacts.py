@@ -122,7 +122,7 @@ def swap_contacts(output: ContactOutput, a: int, b: int):
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.idle_contacts")
-def set_idle_contact_aside(
+def partition_world_contacts(
     worlds: wp.array[int],  # [slot] the worlds of this launch
     model: ShapeModel,
     state: ShapeState,
@@ -164,7 +164,7 @@ def set_idle_contact_aside(
         output.found[world] = kept
 
 
-def set_idle_contacts_aside(
+def partition_idle_contacts(
     worlds: wp.array[int],
     model: ShapeModel,
     state: ShapeState,
@@ -177,7 +177,7 @@ def set_idle_contacts_aside(
 ) -> None:
     """Put the idle contacts of the worlds behind the others, and write how many they are."""
     launch_kernel(
-        set_idle_contact_aside,
+        partition_world_contacts,
         dim=worlds.size,
         inputs=[
             worlds,

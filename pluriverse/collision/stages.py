@@ -11,7 +11,7 @@ from pluriverse.collision.broad_phase import BroadPhase
 from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.collision.contact_output import ContactOutput, make_contact_output
 from pluriverse.collision.hull import make_hull_data
-from pluriverse.collision.idle_contacts import set_idle_contacts_aside
+from pluriverse.collision.idle_contacts import partition_idle_contacts
 from pluriverse.collision.pair_table import PATCH_COLLIDERS, Collider, PairTable
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state, update_shapes
 from pluriverse.geometry import Heightfield
@@ -164,7 +164,7 @@ class Stages:
             clear_stiffness(worlds, output, stiffness, self._device)
         self._run_colliders(worlds, broad_phase.table, stiffness, output)
         if horizon.is_limited:
-            set_idle_contacts_aside(
+            partition_idle_contacts(
                 worlds,
                 self.shapes,
                 self.state,
