@@ -79,7 +79,8 @@ class IKObjectiveJointLimit(BuiltinObjective):
     others do limits win where not all can be met.
 
     Args:
-        joint_limit_lower: Lower limits [m or rad], shape [joint_dof_count]. A Warp array is used as it is.
+        joint_limit_lower: Lower limits [m or rad], shape [joint_dof_count]. A Warp array is used as it is,
+            and may be longer: that of a model of many copies of the robot begins with the limits of one.
         joint_limit_upper: Upper limits [m or rad], shape [joint_dof_count].
         weight: Factor of the residuals.
 
@@ -166,8 +167,10 @@ class IKObjectiveJointLimit(BuiltinObjective):
 def _fit_limits(limits: Any, model: Model, what: str) -> wp.array:
     """Return limits as an array on the device of the model, the given one if it is that."""
     if isinstance(limits, wp.array):
-        check_array(model, limits, (model.joint_dof_count,), wp.float32, what)
-        return limits
+        # Limits of a model of many copies of the robot begin with those of the first.
+        mine = limits if limits.size < model.joint_dof_count else limits[: model.joint_dof_count]
+        check_array(model, mine, (model.joint_dof_count,), wp.float32, what)
+        return mine
     values = np.asarray(limits, dtype=np.float32)
     if values.shape != (model.joint_dof_count,):
         raise ValueError(f"{what} has shape {values.shape}, but must have shape ({model.joint_dof_count},).")

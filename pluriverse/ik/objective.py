@@ -8,6 +8,7 @@ import warp as wp
 from pluriverse.ik.choices import IKJacobianType
 from pluriverse.ik.problems import Problems
 from pluriverse.ik.rows import Rows
+from pluriverse.ik.seeding import seed_rows, store_rows
 from pluriverse.model import Model
 
 
@@ -137,9 +138,9 @@ class IKObjective:
         residuals: wp.array = tape.residuals  # type: ignore[attr-defined]
         for residual in range(start_idx, start_idx + self.residual_dim()):
             tape.zero()
-            residuals.grad[:, residual].fill_(1.0)
+            seed_rows(residual, residuals.grad)
             tape.backward()
-            wp.copy(jacobian[:, residual, :], tape.gradients[dq_dof])
+            store_rows(residual, tape.gradients[dq_dof], jacobian)
         tape.zero()
 
 

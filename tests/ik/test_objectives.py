@@ -206,6 +206,35 @@ def test_an_objective_by_tape_is_minimized(tree):
     assert (solver.costs.numpy() < 0.5 * before).all()
 
 
+def test_an_objective_by_tape_can_be_recorded(tree):
+    """What a user records around tapes gives the bits of launches."""
+    model, links, _, centre, coords = tree
+    solver = ik.IKSolver(model, 2, [SphereGap(links[6], centre)], optimizer="lbfgs")
+    start = wp.array(coords[:2], dtype=float, device="cpu")
+    launched, replayed = wp.zeros_like(start), wp.zeros_like(start)
+    solver.step(start, launched, iterations=3)
+    with wp.ScopedCapture(device="cpu") as capture:
+        solver.reset()
+        solver.step(start, replayed, iterations=3)
+    wp.capture_launch(capture.graph)
+    np.testing.assert_array_equal(replayed.numpy(), launched.numpy())
+
+
+def test_limits_of_many_copies_fit_a_model_of_one():
+    """Scripts solve for one robot with the limits of the scene that has many."""
+    builder = pv.ModelBuilder()
+    links = add_planar_arm(builder, (1.0, 0.7))
+    model = builder.finalize("cpu")
+    lower = wp.array([-0.1, -0.2, 9.0, 9.0], dtype=float, device="cpu")
+    upper = wp.full(4, 0.5, dtype=float, device="cpu")
+    objective = ik.IKObjectiveJointLimit(lower, upper, weight=1.0)
+    solver = ik.IKSolver(model, 1, [objective])
+    joint_q = wp.array([[-1.0, 2.0]], dtype=float, device="cpu")
+    solver.step(joint_q, joint_q)
+    np.testing.assert_allclose(joint_q.numpy(), [[-0.1, 0.5]], atol=1e-4)
+    assert len(links) == 2
+
+
 def test_what_a_users_objective_lacks_is_named(tree):
     model, links, _, centre, _ = tree
     with pytest.raises(ValueError, match=r"a SphereGap, has no analytic Jacobian. Take\s+jacobian_mode"):
