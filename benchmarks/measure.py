@@ -13,14 +13,25 @@ SETTLING_STEP_COUNT = 60
 SETTLING_WALL_TIME = 60.0  # s, for worlds so slow that they would take minutes
 
 
+def positive_count(text: str) -> int:
+    """Return a number of things as `argparse` reads it from the command line.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not a positive integer.
+    """
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
+    return int(text)
+
+
 def parse_arguments(engine: str) -> argparse.Namespace:
     """Read the command line of an engine."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.engines.{engine}")
     parser.add_argument("model", type=Path, help="MJCF file written by benchmarks.scenes")
-    parser.add_argument("--worlds", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--worlds", type=positive_count, default=1)
+    parser.add_argument("--threads", type=positive_count, default=1)
     parser.add_argument("--call", choices=["many", "single"], default="many", help="steps in one call")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=positive_count, default=5)
     parser.add_argument("--seconds", type=float, default=0.4, help="least duration of a repeat")
     return parser.parse_args()
 

@@ -35,6 +35,7 @@ from rich.table import Table
 
 import pluriverse as pv
 from benchmarks.contact_rich import contact_distances
+from benchmarks.measure import positive_count
 from benchmarks.motion_scenes import (
     DECIMATION,
     DT,
@@ -301,10 +302,10 @@ def main() -> None:
     motions = [motion.value for motion in Motion]
     parser.add_argument("--motions", nargs="+", default=motions, choices=motions)
     parser.add_argument("--contestants", nargs="+", default=list(CONTESTANTS), choices=list(CONTESTANTS))
-    parser.add_argument("--worlds", type=int, default=64)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--control-steps", type=int, default=25, help="control steps of a round")
+    parser.add_argument("--worlds", type=positive_count, default=64)
+    parser.add_argument("--threads", type=positive_count, default=1)
+    parser.add_argument("--rounds", type=positive_count, default=7)
+    parser.add_argument("--control-steps", type=positive_count, default=25, help="control steps of a round")
     parser.add_argument(
         "--tuned-gap", type=float, help="gap of sap_tuned [m], instead of the least right one"
     )

@@ -5,10 +5,12 @@ import json
 import re
 import subprocess
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
 
+from benchmarks.measure import positive_count
 from benchmarks.scenes import ASSETS, SCENES, PileScene
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -159,3 +161,11 @@ def test_poses_are_looked_for_by_all_who_are_installed():
     }
     assert found["Pluriverse, 16 starts"] >= 95.0
     assert found["Pluriverse, 1 start"] >= 60.0
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "2.5", "all", ""])
+def test_numbers_of_things_to_measure_are_positive(text):
+    """None of them would end in a figure: an empty batch, no rounds, no threads."""
+    assert positive_count("64") == 64
+    with pytest.raises(ArgumentTypeError, match="is not a positive integer"):
+        positive_count(text)
