@@ -280,6 +280,9 @@ def test_viewer_takes_all_calls(gym, assets, tmp_path):
     env = gym.get_env(sim, 0)
     viewer = gym.create_viewer(sim, gymapi.CameraProperties(), frames=1)
     gym.viewer_camera_look_at(viewer, env, gymapi.Vec3(1, 1, 1), gymapi.Vec3())
+    size = gym.get_viewer_size(viewer)
+    assert size.x > 0
+    assert size.y > 0
     gym.subscribe_viewer_mouse_event(viewer, gymapi.MOUSE_LEFT_BUTTON, "shoot")
     gym.poll_viewer_events(viewer)
     gym.set_light_parameters(sim, 0, gymapi.Vec3(), gymapi.Vec3(), gymapi.Vec3())
@@ -364,3 +367,19 @@ def test_truth_values_and_devices_are_parsed():
     assert gymutil.parse_device_str("cuda:1") == ("cuda", 1)
     with pytest.raises(ValueError, match="parse_device_str: 'tpu' is no device"):
         gymutil.parse_device_str("tpu")
+
+
+def test_properties_take_tensors_of_one_number(gym, assets):
+    """As scripts draw them: `torch.rand(1, 1)`, or one entry of a tensor."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install pluriverse[torch]")
+    sim = make_sim(ground=True)
+    env = add_env(sim)
+    box = gym.create_actor(env, gym.create_box(sim, 0.1, 0.1, 0.1), at(z=1.0), "box", 0, 0)
+    bodies = gym.get_actor_rigid_body_properties(env, box)
+    bodies[0].mass = torch.full((1, 1), 3.0)
+    gym.set_actor_rigid_body_properties(env, box, bodies)
+    shapes = gym.get_actor_rigid_shape_properties(env, box)
+    shapes[0].friction = torch.tensor(0.25)
+    gym.set_actor_rigid_shape_properties(env, box, shapes)
+    assert gym.get_actor_rigid_body_properties(env, box)[0].mass == 3.0
+    assert gym.get_actor_rigid_shape_properties(env, box)[0].friction == 0.25
