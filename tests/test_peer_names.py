@@ -145,6 +145,75 @@ def test_the_mujoco_model_of_one_group():
     solver = pv.SolverMuJoCo(builder.finalize("cpu"))
     with pytest.raises(AttributeError, match=r"the worlds have 2 structures.*groups\[k\]\.model"):
         _ = solver.mj_model
+    for name in ("mj_data", "mjw_data", "mjc_body_to_newton"):
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}': the worlds have 2 structures"):
+            getattr(solver, name)
+
+
+def falling_arms(**options):
+    """Return a solver of two arms after three steps, with its last state."""
+    world = pv.ModelBuilder()
+    world.add_mjcf(ARM)
+    world.add_shape_sphere(world.add_body(label="ball"), radius=0.1)
+    world.joint_q[-7:-4] = (0.0, 0.0, 2.0)
+    builder = pv.ModelBuilder()
+    builder.add_ground_plane()
+    builder.replicate(world, 2)
+    model = builder.finalize("cpu")
+    solver = pv.SolverMuJoCo(model, **options)
+    state, after, contacts = model.state(), model.state(), solver.contacts()
+    for _ in range(3):
+        solver.step(state, after, None, contacts, 0.01)
+        state, after = after, state
+    return solver, state
+
+
+def test_the_data_of_one_group_is_that_of_the_first_world():
+    solver, state = falling_arms()
+    data = solver.mj_data
+    assert data.time == pytest.approx(0.03)
+    np.testing.assert_allclose(data.qpos[0], state.joint_q.numpy()[0], rtol=1e-6)
+    ball = solver.groups[0].body_mj[1]
+    np.testing.assert_allclose(data.xpos[ball], state.body_q.numpy()[1, :3], rtol=1e-6)
+    assert not hasattr(solver, "mjw_data")
+    with pytest.raises(AttributeError, match=r"C engine steps the worlds\. Use mj_model and mj_data"):
+        _ = solver.mjw_model
+
+
+def test_the_data_before_the_first_step_is_the_initial_state():
+    solver, _ = falling_arms()
+    solver = pv.SolverMuJoCo(solver.model)
+    np.testing.assert_allclose(
+        solver.mj_data.qpos, solver.model.joint_q.numpy()[:8][[0, 1, 2, 3, 7, 4, 5, 6]]
+    )
+
+
+def test_mujoco_warp_shows_its_own_model_and_data():
+    pytest.importorskip("mujoco_warp")
+    solver, state = falling_arms(use_mujoco_cpu=False)
+    assert solver.mjw_data.qpos.shape == (2, solver.mj_model.nq)
+    np.testing.assert_allclose(solver.mjw_data.qpos.numpy()[:, 0], state.joint_q.numpy()[[0, 8]], rtol=1e-6)
+    assert solver.mjw_model.nq == solver.mj_model.nq
+
+
+def test_maps_lead_from_mujoco_to_entities():
+    solver, _ = falling_arms()
+    model, mj_model = solver.model, solver.mj_model
+    bodies = solver.mjc_body_to_newton.numpy()
+    assert bodies.shape == (2, mj_model.nbody)
+    assert [model.body_label[body].rpartition("/")[2] for body in bodies[1] if body >= 0] == ["link", "ball"]
+    geoms = solver.mjc_geom_to_newton_shape.numpy()
+    back = solver.newton_shape_to_mjc_geom.numpy()
+    for row in geoms:
+        np.testing.assert_array_equal(back[row], np.arange(mj_model.ngeom))
+    joints = solver.mjc_jnt_to_newton_jnt.numpy()
+    np.testing.assert_array_equal(joints, [[0, 1], [2, 3]])
+    np.testing.assert_array_equal(solver.mjc_jnt_to_newton_dof.numpy(), [[0, 1], [7, 8]])
+    dofs = solver.mjc_dof_to_newton_dof.numpy()
+    np.testing.assert_array_equal(np.sort(dofs.ravel()), np.arange(14))
+    assert solver.mjc_eq_to_newton_eq.numpy().shape == (2, 0)
+    with pytest.raises(AttributeError, match=r"groups\[k\]\.position_ctrl"):
+        _ = solver.mjc_actuator_to_newton_idx
 
 
 def test_the_kinds_of_equality_constraints():
@@ -346,9 +415,8 @@ def test_missing_attributes_of_the_peers_mujoco_solver_name_the_counterpart():
     builder.add_mjcf(ARM)
     solver = pv.SolverMuJoCo(builder.finalize("cpu"))
     for name, message in (
-        ("mj_data", r"Read and write State; .* groups\[k\]\.model"),
-        ("mjw_model", r"groups\[k\]\.fields"),
-        ("mjc_geom_to_newton_shape", r"groups\[k\]\.joint_qpos"),
+        ("mjw_model", r"C engine steps the worlds\. Use mj_model and mj_data"),
+        ("mjc_eq_to_newton_mimic", r"groups\[k\]\.joint_qpos"),
         ("nonsense", "has no attribute 'nonsense'"),
     ):
         with pytest.raises(AttributeError, match=message):
@@ -382,7 +450,7 @@ def test_a_loop_with_a_viewer_runs_where_nobody_looks():
     viewer.close()
     assert viewer.frame_count == 3
     assert viewer.time == pytest.approx(0.03)
-    with pytest.raises(AttributeError, match="ViewerNull takes the same loop"):
+    with pytest.raises(AttributeError, match="ViewerViser shows a loop in the browser"):
         _ = pv.viewer.ViewerRerun
     with pytest.raises(AttributeError, match=r"take SolverSAP .* or SolverMuJoCo"):
         _ = pv.solvers.SolverXPBD

@@ -76,6 +76,8 @@ class Engine(abc.ABC):
     """Whether a step only launches kernels, so that it can be recorded into a graph."""
     graph_version = 0
     """Number that changes whenever earlier recorded steps are out of date."""
+    warp_groups: Sequence[Any] = ()
+    """Models and data of MuJoCo Warp, of each group; none where the C engine steps."""
     on_rebuild: Callable[[], None] | None = None
     """Called after fields on the device were rebuilt from those of the groups, without the tracked values."""
 

@@ -1,10 +1,12 @@
 """SolverMuJoCo: the solver that users make and step; the conversion and the engines do the work."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import warp as wp
 
 from pluriverse.model import Model
 from pluriverse.model.world_selection import resolve_worlds
@@ -15,6 +17,7 @@ from pluriverse.solvers.mujoco.engine import EngineOptions
 from pluriverse.solvers.mujoco.engine_choice import make_engine
 from pluriverse.solvers.mujoco.engine_solver import EngineSolver
 from pluriverse.solvers.mujoco.export import save_world
+from pluriverse.solvers.mujoco.inspection import MAPS, fill_data, make_map, shape_geoms
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.mapping.field_sync import FieldSync
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
@@ -121,6 +124,7 @@ class SolverMuJoCo(EngineSolver):
             self.world_group[group.worlds] = index
             self.world_row[group.worlds] = np.arange(group.world_count)
         self.engine = make_engine(self, engine_options)
+        self._mj_data: tuple[int, Any, Any] | None = None
         self._field_sync = FieldSync(model, self.options, self.groups, self.engine)
         if save_to_mjcf is not None:
             self.save_to_mjcf(save_to_mjcf)
@@ -138,25 +142,83 @@ class SolverMuJoCo(EngineSolver):
             raise AttributeError  # __getattr__ says why, whatever is said here
         return self.groups[0].model
 
+    @property
+    def mj_data(self) -> Any:
+        """Copy of what the last step left of the first world (`mujoco.MjData`), where all have one structure.
+
+        It is evaluated by `mujoco.mj_forward`, and filled anew each time it is read. Writing to it changes
+        nothing: steps start from State and Control.
+
+        Raises:
+            AttributeError: If worlds have several structures.
+        """
+        if len(self.groups) != 1:
+            raise AttributeError
+        group = self.groups[0]
+        if self._mj_data is None or self._mj_data[0] != group.revision:
+            import mujoco
+
+            model = copy.copy(group.model)
+            self._mj_data = group.revision, model, mujoco.MjData(model)
+        fill_data(self._mj_data[1], self._mj_data[2], self.engine)
+        return self._mj_data[2]
+
+    @property
+    def mjw_model(self) -> Any:
+        """Model of MuJoCo Warp, where it steps all worlds and they have one structure.
+
+        Raises:
+            AttributeError: If the C engine steps them, or worlds have several structures.
+        """
+        if not self.engine.warp_groups or len(self.groups) != 1:
+            raise AttributeError
+        return self.engine.warp_groups[0].model
+
+    @property
+    def mjw_data(self) -> Any:
+        """Data of MuJoCo Warp, a row per world, where it steps all worlds and they have one structure.
+
+        Raises:
+            AttributeError: If the C engine steps them, or worlds have several structures.
+        """
+        if not self.engine.warp_groups or len(self.groups) != 1:
+            raise AttributeError
+        return self.engine.warp_groups[0].data
+
+    @property
+    def newton_shape_to_mjc_geom(self) -> wp.array[int]:
+        """MuJoCo's geom of each shape, -1 for none, shape [shape]."""
+        return shape_geoms(self.groups, self.model.shape_count, self.model.device)
+
     if not TYPE_CHECKING:  # whose users shall go on to hear of attributes that do not exist
 
         def __getattr__(self, name: str) -> Any:
-            """Tell scripts written for Newton where the engines' own objects are.
+            """Return a map from MuJoCo's entities (`MAPS`), or say where the engines' own objects are.
 
             Raises:
-                AttributeError: Always.
+                AttributeError: If it is neither.
             """
-            if name == "mj_model":
-                raise AttributeError(
-                    f"SolverMuJoCo.mj_model: the worlds have {len(self.groups)} structures, each with a "
-                    "model of its own. Use groups[k].model; world_group[w] is the group of world w."
-                )
             what = f"'{type(self).__name__}' object has no attribute {name!r}"
-            if name in ("mj_data", "mjw_model", "mjw_data"):
+            if "groups" not in vars(self):
+                raise AttributeError(what)
+            is_map = name in MAPS
+            if is_map and len(self.groups) == 1:
+                return make_map(self.groups[0], name, self.model.device)
+            if name in ("mj_model", "mj_data", "mjw_model", "mjw_data") or is_map:
+                if len(self.groups) != 1:
+                    raise AttributeError(
+                        f"{what}: the worlds have {len(self.groups)} structures, each with a model of its "
+                        "own. Use groups[k].model and its maps, such as groups[k].joint_qpos; "
+                        "world_group[w] is the group of world w, world_row[w] its row there."
+                    )
                 raise AttributeError(
-                    f"{what}: engines keep their memory for all groups of worlds. Read and write State; the "
-                    "compiled models are in groups[k].model, values per world in groups[k].fields; "
-                    "world_group[w] and world_row[w] say where world w is."
+                    f"{what}: MuJoCo's C engine steps the worlds. Use mj_model and mj_data, or pass "
+                    "use_mujoco_cpu=False."
+                )
+            if name.startswith("mjc_actuator"):
+                raise AttributeError(
+                    f"{what}: groups[k].position_ctrl, velocity_ctrl and effort_ctrl are the entries of ctrl "
+                    "of each degree of freedom, and direct_ctrl those of general actuators."
                 )
             if name.startswith(("mjc_", "to_mjc_")):
                 raise AttributeError(

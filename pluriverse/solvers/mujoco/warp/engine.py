@@ -92,7 +92,7 @@ class WarpEngine(Engine):
         # A conditional loop can be recorded on the stream of the recording only.
         side_by_side = device.is_cuda and len(groups) > 1 and not graph_conditional
         self._streams = [wp.Stream(device) for _ in groups] if side_by_side else []
-        self._groups = [self._make_group(index) for index in range(len(groups))]
+        self.warp_groups: list[WarpGroup] = [self._make_group(index) for index in range(len(groups))]
         self._gains = ForceGains()
         self._assign_gains()
         for index in range(len(groups)):
@@ -104,7 +104,7 @@ class WarpEngine(Engine):
             return
         self._external_buffer = contacts
         for index, group in enumerate(self.groups):
-            if len(group_slots(group, contacts)[0]) > self._groups[index].data.naconmax:
+            if len(group_slots(group, contacts)[0]) > self.warp_groups[index].data.naconmax:
                 self._replace_group(index)
         self._make_external_contacts()
 
@@ -113,7 +113,7 @@ class WarpEngine(Engine):
             return
         self._external_contacts = [
             ExternalContacts(group, self._external_buffer, part.model, part.data, self.model.device)
-            for group, part in zip(self.groups, self._groups, strict=True)
+            for group, part in zip(self.groups, self.warp_groups, strict=True)
         ]
 
     def step(
@@ -139,7 +139,7 @@ class WarpEngine(Engine):
 
     def fields_changed(self, group_index: int, names: set[str]) -> None:
         """Take in what was written to a group; names are those of its fields, or of its `model`."""
-        part = self._groups[group_index]
+        part = self.warp_groups[group_index]
         if part.is_outdated:
             self._replace_group(group_index)
         else:
@@ -150,11 +150,11 @@ class WarpEngine(Engine):
 
     def knows_field(self, name: str) -> bool:
         """Return whether a field of `mjModel` may differ between worlds in MuJoCo Warp."""
-        return name == "opt.gravity" or self._groups[0].is_batched(name)
+        return name == "opt.gravity" or self.warp_groups[0].is_batched(name)
 
     def tracked_memory(self, group_index: int) -> dict[str, wp.array]:
         """Return the memory of the tracked fields of a group, flat; and of what goes with them."""
-        result = self._groups[group_index].tracked_memory()
+        result = self.warp_groups[group_index].tracked_memory()
         result.update(self.exchange.tracked_rows(group_index))
         if self._external:
             result["external_ke"], result["external_kd"] = self._gains.ke, self._gains.kd
@@ -165,7 +165,7 @@ class WarpEngine(Engine):
 
         It does so for all worlds of the group; those that did not change get the same values.
         """
-        self._groups[group_index].derive_fields()
+        self.warp_groups[group_index].derive_fields()
 
     def take_overflow(self) -> list[Overflow]:
         """Return where memory was too small since the last call, and double it; recorded steps keep theirs.
@@ -179,7 +179,7 @@ class WarpEngine(Engine):
         rows_needed = self._arrays["row_count"].numpy()
         kinds = load_mujoco_warp().OverflowType
         result = []
-        for index, (group, part) in enumerate(zip(self.groups, self._groups, strict=True)):
+        for index, (group, part) in enumerate(zip(self.groups, self.warp_groups, strict=True)):
             worlds = group.worlds[bits[group.worlds] != 0]
             if not len(worlds):
                 continue
@@ -226,8 +226,8 @@ class WarpEngine(Engine):
 
     def _replace_group(self, index: int) -> None:
         """Rebuild model and data of a group. The old ones stay, for steps that were recorded with them."""
-        self._retired.append(self._groups[index])
-        self._groups[index] = self._make_group(index)
+        self._retired.append(self.warp_groups[index])
+        self.warp_groups[index] = self._make_group(index)
         self._make_external_contacts()
         self.graph_version += 1
         if self.on_rebuild is not None:
@@ -249,7 +249,7 @@ class WarpEngine(Engine):
             main.wait_event(stream.record_event())
 
     def _step_group(self, index: int, state_in: State, listing: Any, dt: float) -> None:
-        part, model, arrays = self._groups[index], self.model, self._arrays
+        part, model, arrays = self.warp_groups[index], self.model, self._arrays
         device, group = model.device, self.groups[index]
         solver, data = self.solver, part.data
         with wp.ScopedDevice(device):  # MuJoCo Warp launches on the current device
@@ -324,7 +324,7 @@ class WarpEngine(Engine):
 
     def _push_external(self, index: int, state_in: State, listing: Any) -> None:
         """Pass the contacts of a group to MuJoCo Warp."""
-        part, external, model = self._groups[index], self._external_contacts[index], self.model
+        part, external, model = self.warp_groups[index], self._external_contacts[index], self.model
         device = model.device
         launch_kernel(
             clear_external_count,
@@ -356,7 +356,7 @@ class WarpEngine(Engine):
 
     def _pull_external(self, index: int, listing: Any) -> None:
         """Copy back the contact forces of a group."""
-        part, external = self._groups[index], self._external_contacts[index]
+        part, external = self.warp_groups[index], self._external_contacts[index]
         launch_kernel(
             pull_external_force,
             dim=external.slots.size,
