@@ -19,6 +19,7 @@ import warp as wp
 from pluriverse.collision import CollisionPipeline
 from pluriverse.config import ASSET_ROOTS_VARIABLE, asset_folders
 from pluriverse.files import find_file
+from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.newton_names import missing
 from pluriverse.viewer import ViewerFile, ViewerGL, ViewerNull, ViewerUSD, ViewerViser
@@ -267,7 +268,7 @@ def test_body_state(
 
     device = state.body_q.device
     fulfilled = wp.zeros(bodies.size, dtype=int, device=device)
-    wp.launch(
+    launch_kernel(
         evaluate,
         dim=bodies.size,
         inputs=[state.body_q, state.body_qd, wp.array(bodies, dtype=int, device=device), fulfilled],
