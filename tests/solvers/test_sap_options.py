@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pluriverse import ModelBuilder, SolverSAP
+from pluriverse import ModelBuilder, Simulation, SolverSAP
 from pluriverse.solvers.sap import SapOptions
 
 
@@ -104,13 +104,21 @@ def test_options_are_readable_from_the_solver(model):
     assert not hasattr(solver, "no_such_option")
 
 
-def test_a_model_that_cannot_move_is_refused():
-    """Only fixed joints: nothing to solve for."""
-    builder = ModelBuilder()
-    link = builder.add_link(mass=1.0, inertia=np.eye(3))
-    builder.add_articulation([builder.add_joint_fixed(parent=-1, child=link)])
-    with pytest.raises(ValueError, match="no degree of freedom"):
-        SolverSAP(builder.finalize(device="cpu"))
+def test_a_model_that_cannot_move_stays_where_it_is():
+    """Furniture alone: only fixed joints, or no body at all."""
+    furniture = ModelBuilder()
+    link = furniture.add_link(mass=1.0, inertia=np.eye(3), xform=((0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0)))
+    furniture.add_shape_box(link, hx=0.1, hy=0.1, hz=0.1)
+    furniture.add_articulation([furniture.add_joint_fixed(parent=-1, child=link)])
+    ground = ModelBuilder()
+    ground.add_ground_plane()
+    for builder in (furniture, ground):
+        simulation = Simulation(builder.finalize(device="cpu"), dt=0.01)
+        before = simulation.state.body_q.numpy()
+        simulation.step(3)
+        np.testing.assert_array_equal(simulation.state.body_q.numpy(), before)
+        assert simulation.time == pytest.approx(0.03)
+        assert simulation.report().unconverged_step_count == 0
 
 
 def test_a_builder_in_place_of_a_model_is_refused():

@@ -125,12 +125,12 @@ class SolverSAP(StepStatus):
       tile and no Jacobian to capture; iteration counts are always collected and failures always counted.
 
     Args:
-        model: Model to simulate, with at least one degree of freedom.
+        model: Model to simulate.
         **options: See above.
 
     Raises:
         TypeError: If `model` is no Model, or an option is unknown.
-        ValueError: If an option's value is not allowed, or the model has no degree of freedom.
+        ValueError: If an option's value is not allowed.
     """
 
     dynamics: Workspace
@@ -142,11 +142,6 @@ class SolverSAP(StepStatus):
 
     def __init__(self, model: Model, **options: Any):
         super().__init__(model)
-        if model.joint_dof_count < 1:
-            raise ValueError(
-                "SolverSAP: the model has no degree of freedom, so nothing can move. Add a body with "
-                "add_body(), or a joint that is not fixed."
-            )
         check_option_names(options)
         self.options = SapOptions(**options)
         warn_of_unsupported(model)
