@@ -167,6 +167,15 @@ def _parse(data: bytes, name: str, report: ImportReport) -> Any:
     try:
         return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
+        end = data.rfind(b"</robot>") + len(b"</robot>")
+        if error.code == etree.ErrorTypes.ERR_DOCUMENT_END and b"</robot>" in data and data[end:].strip():
+            report.add(
+                "text after the end of the robot",
+                f"line {error.lineno}",
+                "it is left out",
+                ImportSeverity.REPAIR,
+            )
+            return _parse(data[:end], name, report)
         undeclared = _UNDECLARED_PREFIX.search(str(error.msg))
         if undeclared is not None and undeclared[1] != "xacro":
             # Each pass declares one prefix, so that the same one cannot come again.

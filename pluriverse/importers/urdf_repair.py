@@ -15,6 +15,10 @@ SHEET_SHARE = 1e-3
 
 # Attributes of several numbers. With commas as decimal points there would be more of them.
 VECTORS = {"xyz": 3, "rpy": 3, "size": 3, "scale": 3, "rgba": 4}
+# Attributes of one number.
+_SCALARS = ("lower", "upper", "effort", "velocity", "damping", "friction", "radius", "length", "value")
+# A number with a second decimal point at its end, as C libraries read without complaint.
+_SECOND_POINT = re.compile(r"^([+-]?\d+\.\d*)\.$")
 
 # Children of links and joints in URDF and its common extensions.
 LINK_CHILDREN = ("inertial", "visual", "collision", "contact")
@@ -110,6 +114,24 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
             if "," in text and len(parts) == count:
                 element.set(attribute, " ".join(parts))
                 note("numbers separated by commas", element, f"{attribute} is read as '{' '.join(parts)}'")
+        for attribute in (*VECTORS, *_SCALARS):
+            parts = (element.get(attribute) or "").split()
+            numbers = [_SECOND_POINT.sub(r"\1", part) for part in parts]
+            if numbers != parts:
+                element.set(attribute, " ".join(numbers))
+                note(
+                    "number with two decimal points", element, f"{attribute} is read as '{' '.join(numbers)}'"
+                )
+    for origin in root.iter("origin"):
+        for attribute in ("xyz", "rpy"):
+            numbers = _numbers(origin.get(attribute))
+            if numbers is not None and len(numbers) > 3 and not any(numbers[3:]):
+                origin.set(attribute, " ".join((origin.get(attribute) or "").split()[:3]))
+                note(
+                    f"{attribute} of {len(numbers)} numbers",
+                    origin,
+                    "those after the third are 0, and are left out",
+                )
     for mesh in root.iter("mesh"):
         factors = (mesh.get("scale") or "").split()
         if len(factors) > 3 and len(set(factors)) == 1:

@@ -40,6 +40,26 @@ BALL = 0.4 * 2.0 * (2.0 / (4.0 / 3.0 * np.pi * 1000.0)) ** (2.0 / 3.0)  # of wat
 
 # Name: (document, feature in the report, value of the builder, what it must be)
 REPAIRED = {
+    "second decimal point": (
+        arm(joint='<axis xyz="0 0 1"/><limit lower="-1.57." upper="1.5" effort="1" velocity="1"/>').replace(
+            "continuous", "revolute"
+        ),
+        "number with two decimal points",
+        lambda b: b.joint_limit_lower,
+        [-1.57],
+    ),
+    "rpy of four numbers": (
+        arm(joint='<axis xyz="0 0 1"/><origin xyz="1 2 3" rpy="0 0 1.5707963 0"/>'),
+        "rpy of 4 numbers",
+        lambda b: b.joint_X_p[1],
+        [1.0, 2.0, 3.0, 0.0, 0.0, 0.7071067, 0.7071068],
+    ),
+    "text after the robot": (
+        arm() + "\n        )\n",
+        "text after the end of the robot",
+        lambda b: b.body_label[-1],
+        "arm/tip",
+    ),
     "macro in what is drawn": (
         arm(
             INERTIAL + BOX.replace("collision", "visual").replace("</visual>", "<xacro:grey/></visual>")
