@@ -31,7 +31,7 @@ from pluriverse.types import GeoType
 
 @wp.struct
 class IdleContacts:
-    """Contacts of a world: those that the solver had, and behind them others; see `ContactOutput`."""
+    """Contacts of a world: those the solver used, followed by those it left out; see `ContactOutput`."""
 
     start: wp.array[int]
     count: wp.array[int]
@@ -81,7 +81,7 @@ def round_axis(place: ShapePlace, shape_type: int) -> wp.vec3:
 def shape_distance_bound(
     shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace
 ) -> float:
-    """Return a lower bound of the distance of two shapes, of spheres and capsules the distance [m]."""
+    """Return a lower bound of the distance between two shapes [m]; exact for spheres and capsules."""
     type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
     distance = distance_bound(state, shape0, shape1)
     if is_round(type0) and is_round(type1):
@@ -97,7 +97,7 @@ def shape_distance_bound(
 def threshold_at_motion(
     place0: ShapePlace, place1: ShapePlace, motion0: ShapeMotion, motion1: ShapeMotion
 ) -> float:
-    """Return the distance up to which contacts of a pair may act at the motion of its shapes [m]."""
+    """Return the distance below which contacts of a pair may act, given the motion of its shapes [m]."""
     speed = relative_speed(
         middles_apart(place0, place1),
         motion0.velocity,
@@ -115,7 +115,7 @@ def threshold_at_motion(
 def plane_threshold_at_motion(
     state: ShapeState, motion: wp.array[ShapeMotion], plane: int, shape: int
 ) -> float:
-    """Return the height over a plane up to which a shape may touch it at its motion [m].
+    """Return the height above a plane below which a shape may touch it, given its motion [m].
 
     The normal is known here, so a shape that leaves the plane does not touch it.
     """
@@ -143,7 +143,7 @@ def is_surely_apart(
     shape1: int,
     is_plane: bool,
 ) -> bool:
-    """Return whether no contact of a pair can act at the motion of its shapes that was not looked for."""
+    """Return whether the motion of its shapes rules out contacts of a pair that were not looked for."""
     place0, place1 = state.place[shape0], state.place[shape1]
     threshold = place0.margin + place1.margin
     distance = float(0.0)
@@ -171,7 +171,7 @@ def is_surely_idle(
     sliding_speed: float,
     slot: int,
 ) -> bool:
-    """Return whether an idle contact does not act, wherever on its shapes its points are."""
+    """Return whether an idle contact cannot act, wherever its points lie on the shapes."""
     shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
     motion0, motion1 = motion[shape0], motion[shape1]
     place0, place1 = state.place[shape0], state.place[shape1]
@@ -237,7 +237,7 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         found: wp.array[float],
         motion: wp.array[ShapeMotion],
     ) -> int:
-        """Write the motion of the shapes, and their largest changes so far into `found`.
+        """Write the motion of the shapes, and its largest changes so far into `found`.
 
         There are none so far if `is_first` is set. Return whether one exceeds what was assumed.
         """

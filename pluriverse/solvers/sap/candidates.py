@@ -58,7 +58,7 @@ LIST_COUNT_SPARE = 64
 
 @wp.struct
 class Repeats:
-    """Worlds of one launch that have to be solved again, a linked list."""
+    """Linked list of the worlds of one launch that must be solved again."""
 
     head: wp.array[int]
     """The next one plus 1, 0 for none, shape [1]."""
@@ -74,7 +74,7 @@ class Repeats:
 
 @wp.func
 def enlist(world: int, shapes: ShapeModel, found: wp.array[float], state: ShapeState, repeats: Repeats):
-    """Put a world into the list of those to be solved again, with the changes of velocity that occur."""
+    """Add a world to the list of those to be solved again, with the changes of velocity found in it."""
     if repeats.round[world] == 0:
         repeats.step_count[world] = repeats.step_count[world] + 1
     repeats.round[world] = repeats.round[world] + 1
@@ -109,7 +109,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         rate: wp.array(dtype=vec6),
         world: int,
     ) -> bool:
-        """Return whether an idle contact acts at the rates of the trees of its world, and so the motion."""
+        """Return whether an idle contact acts at the rates of the trees of its world."""
         acts = bool(False)
         first = contacts.start[world] + contacts.known[world] - contacts.idle_count[world]
         for slot in range(first, contacts.start[world] + contacts.known[world]):
@@ -131,7 +131,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         rate: wp.array(dtype=vec6),
         world: int,
     ) -> bool:
-        """Return whether a contact that was found later acts at the rates."""
+        """Return whether a contact that was added later acts at these rates."""
         acts = bool(False)
         start = contacts.start[world]
         for slot in range(start + contacts.known[world], start + contacts.added_found[world]):
@@ -166,7 +166,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         pairs: PairTable,
         repeats: Repeats,
     ):
-        """Mark pairs of one world that may touch by its solution and were not looked at that far.
+        """Mark pairs of a world that its solution may bring into contact beyond the distance searched.
 
         If an idle contact acts, the world goes into the list of those to be solved again at once.
         """
@@ -258,7 +258,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         state: ShapeState,
         repeats: Repeats,
     ):
-        """Put a world into the list if contacts were found later that its solution would have used."""
+        """Add a world to the list if its solution would have used contacts that were found later."""
         world = worlds[wp.tid()]
         added_found = contacts.added_found[world]
         if added_found == contacts.known[world]:
@@ -310,7 +310,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
 
 
 class CandidateCheck:
-    """Solves worlds again that turn out to need contacts which collision left out.
+    """Solves worlds again that need contacts which collision left out.
 
     Args:
         model: Model that is simulated.
@@ -428,7 +428,7 @@ class CandidateCheck:
         launch_while(repeats.head, solve_one)
 
     def _repeats_of(self, worlds: wp.array) -> Repeats:
-        """Return the place of a list of worlds."""
+        """Return the slot of a list of worlds."""
         key = id(worlds)
         if key in self._repeats:
             return self._repeats[key]
@@ -450,6 +450,6 @@ class CandidateCheck:
 
 
 def _release(repeats: dict[int, Repeats], key: int, free_slots: list[int], slot: int) -> None:
-    """Give a place back, after its list of worlds is gone."""
+    """Free a slot after its list of worlds has been deleted."""
     repeats.pop(key, None)
     free_slots.append(slot)

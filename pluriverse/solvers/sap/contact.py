@@ -53,7 +53,7 @@ LEFT_OUT = wp.constant(-1.0)
 
 @wp.func
 def is_shape_within(shape_body: wp.array[int], shape: int, body: int, body_end: int) -> bool:
-    """Return whether there is such a shape, static or on a body from `body` to before `body_end`."""
+    """Return whether the shape exists and is static or on a body in `[body, body_end)`."""
     if shape < 0 or shape >= shape_body.shape[0]:
         return False
     carrier = shape_body[shape]
@@ -163,7 +163,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
 
     @wp.func
     def carried_mass(body_mass: wp.array[float], body_a: int, body_b: int) -> real:
-        """Return the mass of the lighter of two bodies, or of the one that there is, or 1 [kg]."""
+        """Return the mass of the lighter body, of the only one if the other is static, or 1 [kg]."""
         mass = real(wp.inf)
         if body_a >= 0 and body_mass[body_a] > 0.0:
             mass = real(body_mass[body_a])

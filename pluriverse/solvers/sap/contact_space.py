@@ -135,7 +135,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
 
     @wp.func(inline=True)
     def find_impulses(sap: wp.ref[SapData], region: int, count: int, w: int, work: int) -> int:
-        """Let `space_impulse` be the answer to `space_velocity`; return 1 if that succeeded."""
+        """Write the impulses for `space_velocity` to `space_impulse`; return 1 on success."""
         found = int(0)
         searching = int(1)
         iteration = int(0)
@@ -230,7 +230,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         friction_follows: int,
         moved: int,
     ) -> int:
-        """Add the contacts that take part to the `count` listed ones; return how many those are then."""
+        """Append the contacts that take part to the `count` listed ones; return the new count."""
         listed = int(count)
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
@@ -250,7 +250,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
 
     @wp.func(inline=True)
     def has_room(sap: wp.ref[SapData], contact0: int, count: int, capacity: int) -> bool:
-        """Return whether so many listed contacts are few enough for Coulomb's law to be found quickly.
+        """Return whether the listed contacts are few enough to solve Coulomb's law quickly.
 
         Those between two bodies that move count twice: what is held by many of them, as in a hand, sticks and
         slips in turns, and takes three times the iterations. Found so, a hand with its objects on fifteen
@@ -279,7 +279,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         optimality: real,
         friction_follows: int,
     ) -> int:
-        """Find the impulses of the `count` listed contacts and add what they do to `direction`, L^-T g.
+        """Find the impulses of the `count` listed contacts and add their effect to `direction`, L^-T g.
 
         `direction_momentum` holds v* - v. The first `known` contacts have impulses that were found without
         the others. Writes their part of 1/2 (v' - v*)^T A (v' - v*) to `cost`. Return 1 on success.
@@ -397,7 +397,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         optimality: real,  # tolerance of the gradient [relative]
         friction_follows: int,  # 1: Coulomb's law, 0: convex friction
     ) -> int:
-        """Write the direction and its contact velocities; return 1 if that succeeded.
+        """Write the direction and its contact velocities; return 1 on success.
 
         Writes the part of contacts of 1/2 (v' - v*)^T A (v' - v*) at its end to `cost`, too. Where it did not
         with Coulomb's law, bounds of friction may have changed.

@@ -52,7 +52,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def set_law(sap: wp.ref[SapData], c: int, wn: real, wt: real, is_start: int) -> real:
-        """Write the linear law of the state of a contact; return the square of how far its impulse is off.
+        """Write the linear law of a contact's state; return the squared error of its impulse.
 
         With `is_start`, it slides or sticks as it does before the step.
         """
@@ -121,7 +121,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
     def find_coulomb_impulses(
         sap: wp.ref[SapData], region: int, count: int, w: int, work: int, optimality: real, is_start: int
     ) -> int:
-        """Find impulses that obey Coulomb's law, from those that there are; return 1 if that succeeded.
+        """Find impulses that obey Coulomb's law, starting from the present ones; return 1 on success.
 
         Where `optimality`, the relative tolerance of the gradient, is tighter than the default, so is that of
         the impulses, if rounding permits: velocities ask for impulses that are off by (W + R) / R of it.

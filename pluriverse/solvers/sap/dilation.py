@@ -54,7 +54,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func
     def correct_contact(sap: wp.ref[SapData], slot: int, round: int) -> int:
-        """Give a contact the s of a solution; return whether it had another one that matters."""
+        """Update s of a contact to that of the solution; return whether it changed beyond the tolerance."""
         velocity, normal = sap.contact_velocity[slot], sap.contact_impulse[slot][2]
         s = sap.contact_dilation[slot]
         v_hat = sap.contact_bias[slot] + s
@@ -77,7 +77,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func
     def correct_dilation(sap: wp.ref[SapData], world: int, round: int) -> int:
-        """Give contacts the s of the solution; return whether any had another one that matters."""
+        """Update s of all contacts to that of the solution; return whether any changed that much."""
         corrected = int(0)
         if round < DILATION_ROUNDS_MAX:
             start = sap.contact_start[world]
@@ -87,7 +87,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func
     def end_dilation(sap: wp.ref[SapData], world: int):
-        """Give contacts back what they are asked for without s."""
+        """Remove s from the bias of all contacts."""
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
             sap.contact_bias[slot] = sap.contact_bias[slot] + sap.contact_dilation[slot]

@@ -119,7 +119,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         world: int,
         body_node: int,
     ):
-        """Let sweeps visit a node and those above it, and its tree take part."""
+        """Mark a node and its ancestors for the sweeps, and its tree as active."""
         first_node = topology.template_node[topology.world_template[world]]
         node0 = topology.world_joint[world]
         node = int(body_node)

@@ -30,7 +30,7 @@ def friction_bound_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func
     def is_bound_idle(sap: wp.ref[SapData], slot: int, normal: real) -> bool:
-        """Return whether a contact sticks with its bound and with a normal impulse as bound."""
+        """Return whether a contact sticks both with its bound and with its normal impulse as the bound."""
         if sap.contact_bound[slot] < real(0.0):
             return False  # convex friction, which no impulse bounds
         gamma = sap.contact_impulse[slot]
@@ -39,14 +39,14 @@ def friction_bound_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func
     def release_bounds(sap: wp.ref[SapData], world: int):
-        """Let all contacts of a world have convex friction."""
+        """Switch all contacts of a world to convex friction."""
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
             sap.contact_bound[slot] = real(-1.0)
 
     @wp.func
     def approach_bounds(sap: wp.ref[SapData], world: int, relaxation: real) -> real:
-        """Change bounds towards the normal impulses `contact_impulse` for them; return by which part.
+        """Move the bounds toward the normal impulses of `contact_impulse`; return the fraction of the way.
 
         The part follows that of the time before, from how the differences have changed ([Irons1969]). It is
         1 if `relaxation` is 0, for the first time.

@@ -125,7 +125,7 @@ def hessian_functions(
 
     @wp.func(inline=True)
     def is_free_root(topology: wp.ref[Topology], template: int, last_dof: int) -> bool:
-        """Whether the chain that ends at `last_dof` is a free root, whose motions are the unit vectors."""
+        """Return whether the chain ending at `last_dof` is a free root: its motions are the unit vectors."""
         first = topology.template_dof[template]
         node = topology.template_node[template] + topology.dof_node[first + last_dof]
         return topology.node_type[node] == JointType.FREE and topology.node_parent[node] < 0

@@ -17,7 +17,7 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def is_ancestor(topology: wp.ref[Topology], first: int, upper: int, lower: int) -> int:
-        """Whether dof `upper` is on the path from dof `lower` to the root."""
+        """Return whether dof `upper` is on the path from dof `lower` to the root."""
         dof = int(lower)
         while dof > upper:
             dof = topology.dof_parent[first + dof]
@@ -25,7 +25,7 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def couple_trees(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, a: int, b: int) -> int:
-        """Mark the trees of two dofs if they are coupled; return how many of them were not so before."""
+        """Mark the trees of two dofs as coupled if they differ; return how many were not marked before."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         first_node = topology.template_node[template]
@@ -54,7 +54,7 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
     def entry_of_tree(
         topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, tree: int, i: int, j: int
     ) -> int:
-        """Return where H[i, j] of one tree lies: in its dense block if coupled, else in its packed rows."""
+        """Return where H[i, j] of a tree is stored: in its dense block if coupled, else in packed rows."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         upper = wp.min(i, j)

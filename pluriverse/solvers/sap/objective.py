@@ -76,7 +76,7 @@ def objective_functions(
     def evaluate_terms(
         topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real, has_contacts: int
     ) -> real:
-        """Write the impulse of every term, and the curvature of those of joints; return their cost.
+        """Write the impulse of every term and the curvature of the joint terms; return the total cost.
 
         Contacts are left out if `has_contacts` is 0.
         """

@@ -89,7 +89,7 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
 
     @wp.func
     def limit_recovery(sap: wp.ref[SapData], world: int, round: int) -> int:
-        """Ask for less of contacts that exceed their bounds; return whether there are any."""
+        """Lower the bias of contacts that exceed their bounds; return whether there are any."""
         limited = int(0)
         if round < ROUNDS_MAX:
             start = sap.contact_start[world]

@@ -87,7 +87,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func
     def coulomb_impulse(W: mat33, free: vec3, speed: real, mu: real) -> vec3:
-        """Return the impulse [N·s] by which a contact of its own would part at `speed`, with friction."""
+        """Return the impulse [N·s] that makes a single contact part at `speed`, with friction."""
         gamma = wp.inverse(W) * (vec3(real(0.0), real(0.0), speed) - free)
         tangent = wp.sqrt(gamma[0] * gamma[0] + gamma[1] * gamma[1])
         if tangent > mu * gamma[2]:
@@ -251,7 +251,7 @@ def add_restitutions(
     dt: float,
     is_convex: bool,
 ) -> None:
-    """Let contacts of the worlds bounce that strike faster than `threshold` [m/s] in a step of `dt` [s]."""
+    """Make contacts bounce that strike faster than `threshold` [m/s] in a step of `dt` [s]."""
     inputs = RestitutionInputs()
     inputs.shape0 = contacts.rigid_contact_shape0
     inputs.shape1 = contacts.rigid_contact_shape1

@@ -357,7 +357,7 @@ class SolverSAP(StepStatus):
         minimize_objectives(model, worlds, self.dynamics, sap, self.options, dt=dt, start=start)
 
     def contact_horizon(self, dt: float) -> ContactHorizon | None:
-        """Return which contacts a step of `dt` [s] can do without, for `CollisionPipeline.collide`."""
+        """Return which contacts a step of `dt` [s] does not need, for `CollisionPipeline.collide`."""
         if self.model.device.is_cuda and not wp.is_conditional_graph_supported():
             return None  # worlds could not be solved again within a recorded step
         model, options = self.model, self.options
@@ -377,7 +377,7 @@ class SolverSAP(StepStatus):
         )
 
     def _check_horizon(self, horizon: ContactHorizon, dt: float) -> None:
-        """Raise if contacts were left out for another step than this one."""
+        """Raise if contacts were left out for a step of another length."""
         if dataclasses.replace(horizon, world_complete=None) != self.contact_horizon(dt):
             raise ValueError(
                 f"SolverSAP.step: dt is {dt} s, but the contacts were found for a step of {horizon.dt} s or "
@@ -385,7 +385,7 @@ class SolverSAP(StepStatus):
             )
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
-        """Check what was written into the model, and bring up to date what follows from it.
+        """Check edits of the model and update what depends on them.
 
         The first shape with `restitution` adds a stage to the step, so a step recorded before is out of date.
 

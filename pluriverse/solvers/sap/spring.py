@@ -81,7 +81,7 @@ def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def couple_springs(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> int:
-        """Mark the trees that springs couple; return how many of them were not so before."""
+        """Mark the trees that springs couple; return how many were not marked before."""
         added = int(0)
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
             if sap.spring_couples[spring] != 0 and sap.spring_gain[spring] > real(0.0):

@@ -214,7 +214,7 @@ class StepStatus(SolverBase):
             )
 
     def _deep_pair(self, world: int) -> str:
-        """Return words that name the two shapes of a world that rest deepest in each other."""
+        """Return text that names the two shapes of a world that rest deepest in each other."""
         shapes = [int(found.numpy()[world]) for found in (self.deep_shape0, self.deep_shape1)]
         if min(shapes) < 0:
             return ""

@@ -43,7 +43,7 @@ def sweep_functions(
     def is_free_root(
         topology: wp.ref[Topology], sap: wp.ref[SapData], node0: int, first_node: int, node: int
     ) -> bool:
-        """Whether a node is a free root that moves as it will: its motions are the unit vectors."""
+        """Return whether a node is a free root that is not prescribed: its motions are the unit vectors."""
         free = (
             topology.node_type[first_node + node] == JointType.FREE
             and topology.node_parent[first_node + node] < 0

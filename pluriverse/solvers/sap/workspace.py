@@ -298,7 +298,7 @@ class SapWorkspace:
             setattr(self.data, name, array)
 
     def _interleave(self, slot_count: int, device: wp.Device) -> dict[str, wp.array]:
-        """Allocate the arrays of contacts such that all of one contact lies together.
+        """Allocate the arrays of contacts so that the data of one contact are contiguous.
 
         A world has slots for the most contacts that it could have, of which few are in use. In arrays by
         themselves, the first slots of every world would be on some twenty pages that nothing else is on: one
