@@ -11,13 +11,21 @@ from benchmarks.robots import SOLVERS, find_robots, succeeded, try_batch, try_ro
 pytestmark = pytest.mark.filterwarnings("ignore")  # what files lack is not the matter here
 
 STEP_COUNT = 30
-# Package, and files below it. Of these drake and mujoco_warp are installed with the tests;
-# example-robot-data has 400 MB and dm_control 100 MB.
+# Package, and files below it. Drake, MuJoCo Warp and Gymnasium are installed with the tests, so a dozen robots
+# are always tried; example-robot-data has 400 MB and dm_control 100 MB.
 ROBOTS = [
     ("pydrake", "share/drake/examples/acrobot/Acrobot.urdf"),
     ("pydrake", "share/drake/examples/kuka_iiwa_arm/models/objects/block_for_pick_and_place.urdf"),
     ("pydrake", "share/drake/examples/pendulum/Pendulum.urdf"),
     ("mujoco_warp", "test_data/humanoid/humanoid.xml"),
+    ("gymnasium", "envs/mujoco/assets/ant.xml"),
+    ("gymnasium", "envs/mujoco/assets/half_cheetah.xml"),
+    ("gymnasium", "envs/mujoco/assets/hopper.xml"),
+    ("gymnasium", "envs/mujoco/assets/humanoid.xml"),
+    ("gymnasium", "envs/mujoco/assets/inverted_double_pendulum.xml"),
+    ("gymnasium", "envs/mujoco/assets/pusher_v5.xml"),
+    ("gymnasium", "envs/mujoco/assets/swimmer.xml"),
+    ("gymnasium", "envs/mujoco/assets/walker2d_v5.xml"),
     ("cmeel.prefix", "share/example-robot-data/robots/bolt_description/robots/bolt.urdf"),
     ("cmeel.prefix", "share/example-robot-data/robots/double_pendulum_description/urdf/double_pendulum.urdf"),
     ("cmeel.prefix", "share/example-robot-data/robots/icub_description/robots/icub_reduced.urdf"),
@@ -71,7 +79,7 @@ def test_robots_in_one_batch_move_as_alone(solver, trials, capsys):
     from rich.console import Console
 
     paths = [path for package, file in ROBOTS if (path := locate(package, file)) is not None]
-    assert len(paths) >= 4
+    assert len(paths) >= 12
     assert try_batch([trials(path) for path in paths], solver, STEP_COUNT, Console())
     assert f"{len(paths)} robots in one batch" in capsys.readouterr().out
 
