@@ -3,14 +3,15 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import Any, TypeVar
 
 import warp as wp
 
 from pluriverse.kernel_progress import declared_modules, install
 from pluriverse.launch_list import LaunchList, is_supported, make_launches
 
+Kept = TypeVar("Kept")
 # Threads of a block on a GPU: one warp. A thread steps a world, in a long kernel that takes many registers.
 # Warp's 256 would put 1024 worlds onto 4 multiprocessors of a hundred; so they are spread over 32. Blocks of
 # one warp still fill half of the places of a multiprocessor, more than such kernels have registers for.
@@ -139,6 +140,66 @@ def record(device: wp.Device, launch: Callable[[], None]) -> wp.Graph:
         with wp.ScopedCapture(device=device, force_module_load=False) as capture:
             launch()
         return capture.graph
+
+
+def is_recorded_by_others(device: wp.Device) -> bool:
+    """Return whether launches now become part of a user's recording."""
+    if not device.is_capturing:
+        return False
+    with RECORDING:  # another thread of this package may be recording, which takes in nothing else
+        return bool(device.is_capturing)
+
+
+@contextlib.contextmanager
+def outside_recordings(device: wp.Device) -> Iterator[None]:
+    """Exclude what follows from a recording that the user has started.
+
+    Raises:
+        RuntimeError: If this version of Warp cannot interrupt a recording.
+    """
+    with RECORDING:
+        if not device.is_capturing:
+            yield
+            return
+        pause, resume = _interruption()
+        graph = pause(device)
+        try:
+            yield
+        finally:
+            resume(graph, device)
+
+
+def kept_for(model: Any, made: MutableMapping[Any, Kept], make: Callable[[Any], Kept]) -> Kept:
+    """Return what a stage keeps for a model; it is made on the first call, outside of recordings.
+
+    Args:
+        model: The model.
+        made: What was made so far, by model.
+        make: Makes it for a model.
+    """
+    found = made.get(model)
+    if found is None:
+        with outside_recordings(model.device):
+            found = made[model] = make(model)
+    return found
+
+
+def array_of(values: Any, dtype: Any, device: Any) -> wp.array:
+    """Return an array of values of the host, copied now, and never again where a recording is replayed."""
+    with outside_recordings(wp.get_device(device)):
+        return wp.array(values, dtype=dtype, device=device)
+
+
+def _interruption() -> tuple[Callable[..., wp.Graph], Callable[..., None]]:
+    """Return Warp's internal functions that interrupt a recording."""
+    try:
+        from warp._src.context import capture_pause, capture_resume
+    except ImportError as error:
+        raise RuntimeError(
+            f"a recording is under way, in which no memory can be prepared, and Warp {wp.__version__} cannot "
+            "interrupt it. Call prepare() of the simulation or the solver before you record."
+        ) from error
+    return capture_pause, capture_resume
 
 
 def _operation_count(graph: wp.Graph) -> int:

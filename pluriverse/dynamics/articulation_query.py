@@ -12,6 +12,7 @@ import warp as wp
 
 from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.workspace import Workspace
+from pluriverse.launch import kept_for
 from pluriverse.model import Control, Model, State
 from pluriverse.model.arguments import check_state
 from pluriverse.model.world_list import check_worlds
@@ -64,10 +65,7 @@ _queries: weakref.WeakKeyDictionary[Model, ArticulationQuery] = weakref.WeakKeyD
 
 def articulation_query(model: Model) -> ArticulationQuery:
     """Return the query of a model, made on the first call."""
-    query = _queries.get(model)
-    if query is None:
-        query = _queries[model] = ArticulationQuery(model)
-    return query
+    return kept_for(model, _queries, ArticulationQuery)
 
 
 def eval_query(model: Model, state: State, worlds: wp.array | None) -> tuple[ArticulationQuery, wp.array]:

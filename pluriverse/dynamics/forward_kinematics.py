@@ -23,7 +23,7 @@ from pluriverse.dynamics.rigid_groups import (
 )
 from pluriverse.dynamics.tree_states import make_tree_states, tree_states_struct
 from pluriverse.dynamics.workspace import Workspace
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import kept_for, launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.records import record_functions
@@ -408,13 +408,6 @@ class _Scratch:
 _scratches: weakref.WeakKeyDictionary[Model, _Scratch] = weakref.WeakKeyDictionary()
 
 
-def _scratch_of(model: Model) -> _Scratch:
-    scratch = _scratches.get(model)
-    if scratch is None:
-        scratch = _scratches[model] = _Scratch(model)
-    return scratch
-
-
 def _launch_body_states(
     model: Model,
     worlds: wp.array,
@@ -494,7 +487,7 @@ def eval_fk_of_worlds(model: Model, worlds: wp.array, state: State) -> None:
 
     Entries of -1 name no world.
     """
-    scratch = _scratch_of(model)
+    scratch = kept_for(model, _scratches, _Scratch)
     scratch.groups.update(worlds)
     _launch_body_states(
         model,
@@ -522,7 +515,7 @@ def eval_fk_of_articulations(model: Model, worlds: wp.array, state: State, mask:
         state: State whose `body_q` and `body_qd` are written.
         mask: Articulations to update, truth values of shape [articulation].
     """
-    scratch = _scratch_of(model)
+    scratch = kept_for(model, _scratches, _Scratch)
     scratch.groups.update(worlds)
     selected = scratch.selection.of_worlds(worlds, mask)
     _launch_body_states(
@@ -572,7 +565,7 @@ def eval_fk(
     check_state(model, state, "eval_fk: state")
     check_array(model, joint_q, (model.joint_coord_count,), wp.float32, "eval_fk: joint_q")
     check_array(model, joint_qd, (model.joint_dof_count,), wp.float32, "eval_fk: joint_qd")
-    scratch = _scratch_of(model)
+    scratch = kept_for(model, _scratches, _Scratch)
     selected = scratch.selection.of_arguments(mask, indices, joint_mask, int(body_flag_filter))
     scratch.groups.update(model.structure.worlds)
     _launch_body_states(

@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.inverse_kinematics import compute_joint_states
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import kept_for, launch_kernel
 from pluriverse.model import Model, State
 from pluriverse.model.arguments import check_state
 from pluriverse.model.world_list import check_worlds
@@ -90,9 +90,7 @@ def eval_loops(model: Model, state: State, *, worlds: wp.array | None = None) ->
     """
     check_state(model, state, "eval_loops: state")
     selected = check_worlds(model, worlds, what="eval_loops")
-    table = _tables.get(model)
-    if table is None:
-        table = _tables[model] = LoopTable(model)
+    table = kept_for(model, _tables, LoopTable)
     if table.part.size == 0:
         return
     launch_kernel(

@@ -17,7 +17,7 @@ import warp as wp
 from pluriverse.dynamics.articulation_mass_matrix import eval_mass_matrix
 from pluriverse.dynamics.articulation_query import articulation_query, check_mask, output_array
 from pluriverse.dynamics.inverse_dynamics import eval_inverse_dynamics
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import kept_for, launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, State
 
@@ -35,13 +35,6 @@ class _Scratch:
 
 
 _scratches: weakref.WeakKeyDictionary[Model, _Scratch] = weakref.WeakKeyDictionary()
-
-
-def _scratch_of(model: Model) -> _Scratch:
-    scratch = _scratches.get(model)
-    if scratch is None:
-        scratch = _scratches[model] = _Scratch(model)
-    return scratch
 
 
 @functools.cache
@@ -155,7 +148,7 @@ def eval_inverse_dynamics_passive(
         eval_mass_matrix(model, state, mass_matrix, mask)
     if gravity_force is None and coriolis_force is None:
         return
-    scratch = _scratch_of(model)
+    scratch = kept_for(model, _scratches, _Scratch)
     wp.copy(scratch.state.joint_q, state.joint_q)
     scratch.state.joint_qd.zero_()
     eval_inverse_dynamics(model, scratch.state, scratch.no_acceleration, scratch.at_rest)

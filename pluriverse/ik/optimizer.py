@@ -16,10 +16,9 @@ from pluriverse.ik.objective import IKObjective
 from pluriverse.ik.problems import Problems, read_number, read_whole_number
 from pluriverse.ik.retraction import repair_rows
 from pluriverse.ik.rows import Rows
-from pluriverse.launch import launch_kernel, record
+from pluriverse.launch import is_recorded_by_others, launch_kernel, record
 from pluriverse.model import Model
 from pluriverse.model.arguments import check_array
-from pluriverse.simulation.recording import is_recorded_by_others
 
 _MODULE = "pluriverse.ik.optimizer"
 # Recordings kept, one for each number of iterations and step size: more are forgotten again.

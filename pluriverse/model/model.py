@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import outside_recordings
 from pluriverse.model import attributes
 from pluriverse.model.control import Control
 from pluriverse.model.derived import DerivedArrays
@@ -63,6 +64,7 @@ class Model(DerivedArrays):
         self.custom_arrays = {}
         self._requested_state_attributes: set[str] = set()
         self._pipeline: Any = None
+        self._recorded_contacts: list[Contacts] = []
         self.custom_frequency_counts = {}
         self.custom_frequency_world = {}
         self.custom_frequency_articulation = {}
@@ -155,11 +157,12 @@ class Model(DerivedArrays):
             ValueError: If it is.
         """
         _refuse_gradients("Model.state", requires_grad)
-        state = State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
-        object.__setattr__(state, "_model", self)
-        if self._requested_state_attributes:
-            state.body_qdd = wp.zeros(self.body_count, dtype=wp.spatial_vectorf, device=self.device)
-        self.attach_custom_arrays(state, attributes.AttributeAssignment.STATE)
+        with outside_recordings(self.device):
+            state = State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
+            object.__setattr__(state, "_model", self)
+            if self._requested_state_attributes:
+                state.body_qdd = wp.zeros(self.body_count, dtype=wp.spatial_vectorf, device=self.device)
+            self.attach_custom_arrays(state, attributes.AttributeAssignment.STATE)
         return state
 
     def request_state_attributes(self, *names: str) -> None:
@@ -213,8 +216,13 @@ class Model(DerivedArrays):
         Raises:
             ValueError: If the state or the contacts belong to another model.
         """
-        pipeline = self._pipeline_or(collision_pipeline)
-        contacts = pipeline.contacts() if contacts is None else contacts
+        is_recorded = self.device.is_capturing
+        with outside_recordings(self.device):
+            pipeline = self._pipeline_or(collision_pipeline)
+            if contacts is None:
+                contacts = pipeline.contacts()
+                if is_recorded:  # replays write to them, even if the caller lets go of them
+                    self._recorded_contacts.append(contacts)
         pipeline.collide(state, contacts)
         return contacts
 
@@ -236,9 +244,10 @@ class Model(DerivedArrays):
             ValueError: If it is.
         """
         _refuse_gradients("Model.control", requires_grad)
-        control = Control(self.joint_f, self._targets, self.joint_target_vel, self.joint_act)
-        object.__setattr__(control, "_model", self)
-        self.attach_custom_arrays(control, attributes.AttributeAssignment.CONTROL)
+        with outside_recordings(self.device):
+            control = Control(self.joint_f, self._targets, self.joint_target_vel, self.joint_act)
+            object.__setattr__(control, "_model", self)
+            self.attach_custom_arrays(control, attributes.AttributeAssignment.CONTROL)
         return control
 
     def add_attribute(

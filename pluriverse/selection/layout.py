@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import array_of
+
 
 @dataclass
 class Layout:
@@ -83,7 +85,7 @@ class Layout:
 
     def _array(self, name: str, make: Any) -> wp.array:
         if name not in self._arrays:
-            self._arrays[name] = wp.array(make().astype(np.int32), dtype=wp.int32, device=self.device)
+            self._arrays[name] = array_of(make().astype(np.int32), wp.int32, self.device)
         return self._arrays[name]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import same_memory
+from pluriverse.launch import array_of, same_memory
 from pluriverse.model import Model, State
 from pluriverse.selection.layout import Layout
 from pluriverse.selection.sources import check_source
@@ -164,4 +164,4 @@ def _floats(array: wp.array) -> wp.array:
 
 
 def _integers(values: np.ndarray, device: Any) -> wp.array:
-    return wp.array(values.astype(np.int32), dtype=wp.int32, device=device)
+    return array_of(values.astype(np.int32), wp.int32, device)

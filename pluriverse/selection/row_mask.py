@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import array_of, launch_kernel
 from pluriverse.model import Model
 from pluriverse.model.indices import (
     INDEX_TYPES,
@@ -63,7 +63,7 @@ class RowMask:
         self.device = device
         self._index_errors = model.index_errors
         self._slots_host = row_slot
-        self._slots = wp.array(row_slot.astype(np.int32), dtype=wp.int32, device=device)
+        self._slots = array_of(row_slot.astype(np.int32), wp.int32, device)
         self._selected = wp.zeros(self.count, dtype=wp.bool, device=device)
         self.all_rows = wp.zeros(0, dtype=wp.bool, device=device)
 
@@ -101,7 +101,7 @@ class RowMask:
         of_worlds = shape == (self.world_count,) and shape != (self.count,)
         if on_host:
             rows = values[self._slots_host] if of_worlds else values.reshape(-1)
-            return wp.array(np.ascontiguousarray(rows), dtype=wp.bool, device=self.device)
+            return array_of(np.ascontiguousarray(rows), wp.bool, self.device)
         values = read_mask(values if values.is_contiguous else values.contiguous())
         if not of_worlds:
             return values.flatten()
@@ -128,7 +128,7 @@ class RowMask:
                 )
             selected = np.zeros(self.count, dtype=bool)
             selected[rows] = True
-            return wp.array(selected, dtype=wp.bool, device=self.device)
+            return array_of(selected, wp.bool, self.device)
         rows = _on_device(indices, self.device, f"{what}: indices")
         if rows.dtype not in INDEX_TYPES or rows.ndim != 1:
             raise TypeError(

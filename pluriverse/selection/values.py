@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import array_of
+
 
 def as_device_array(
     values: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], device: Any, *, what: str
@@ -79,7 +81,7 @@ def _to_device(
     converted = np.ascontiguousarray(numbers, dtype=number_type)
     if number_type.kind in "iu" and not np.array_equal(converted, numbers):
         raise TypeError(f"{what}: a number does not fit into {number_type}, as which it is stored.")
-    array: wp.array = wp.array(converted, dtype=scalar, device=device)
+    array: wp.array = array_of(converted, scalar, device)
     return array, shape
 
 

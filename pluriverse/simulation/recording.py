@@ -4,12 +4,11 @@ A launch from Python costs microseconds; a launch replayed from a list (`launch_
 One step is a graph. Many steps in a row replay a graph that holds a block of them.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import warp as wp
 
-from pluriverse.launch import RECORDING, record
+from pluriverse.launch import record
 
 # World-steps in one replay, where many steps are asked for. At some microseconds for the smallest world, a
 # replay then lasts longer than a thread needs to take the interpreter's lock and come back for the next one.
@@ -71,42 +70,3 @@ class ChunkRecording:
                 self._device, lambda: self._launch(self.worlds, count * self._decimation)
             )
         return self._graphs[count]
-
-
-def is_recorded_by_others(device: wp.Device) -> bool:
-    """Return whether launches now become part of a user's recording."""
-    if not device.is_capturing:
-        return False
-    with RECORDING:  # another thread of this package may be recording, which takes in nothing else
-        return bool(device.is_capturing)
-
-
-@contextlib.contextmanager
-def outside_recordings(device: wp.Device) -> Iterator[None]:
-    """Exclude what follows from a recording that the user has started.
-
-    Raises:
-        RuntimeError: If this version of Warp cannot interrupt a recording.
-    """
-    with RECORDING:
-        if not device.is_capturing:
-            yield
-            return
-        pause, resume = _interruption()
-        graph = pause(device)
-        try:
-            yield
-        finally:
-            resume(graph, device)
-
-
-def _interruption() -> tuple[Callable[..., wp.Graph], Callable[..., None]]:
-    """Return Warp's internal functions that interrupt a recording."""
-    try:
-        from warp._src.context import capture_pause, capture_resume
-    except ImportError as error:
-        raise RuntimeError(
-            f"Simulation.step: the step is not prepared yet, and Warp {wp.__version__} cannot interrupt the "
-            "recording under way to do so. Call prepare() before you record."
-        ) from error
-    return capture_pause, capture_resume

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import is_recorded_by_others, outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_state
 from pluriverse.model.attributes import find_attribute
@@ -18,7 +19,6 @@ from pluriverse.model.world_selection import WorldSelection, resolve_worlds
 from pluriverse.simulation.arguments import check_count, check_culled_worlds, check_time_step
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.figures import Figures
-from pluriverse.simulation.recording import is_recorded_by_others, outside_recordings
 from pluriverse.simulation.report import SimulationReport
 from pluriverse.simulation.snapshot import (
     AddedArrays,

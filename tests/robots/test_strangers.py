@@ -11,7 +11,7 @@ from benchmarks.robots import SOLVERS, find_robots, succeeded, try_batch, try_ro
 pytestmark = pytest.mark.filterwarnings("ignore")  # what files lack is not the matter here
 
 STEP_COUNT = 30
-# Package, and files below it. Drake, MuJoCo Warp and Gymnasium are installed with the tests, so a dozen robots
+# Package, and files below it. Drake, MuJoCo Warp and Gymnasium are installed with the tests: a dozen robots
 # are always tried; example-robot-data has 400 MB and dm_control 100 MB.
 ROBOTS = [
     ("pydrake", "share/drake/examples/acrobot/Acrobot.urdf"),

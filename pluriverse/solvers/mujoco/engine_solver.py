@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.body_acceleration import eval_body_accelerations
+from pluriverse.launch import outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.model.world_selection import resolve_worlds
@@ -141,14 +142,19 @@ class EngineSolver(SolverBase):
                 to another model, or an array has another shape or is on another device.
         """
         worlds = self._check_step(state_in, state_out, control, contacts, dt, worlds)
-        if control is None:
-            self._no_control = self._no_control or self.model.control()
-            control = self._no_control
-        if contacts is None:
-            self._own_contacts = self._own_contacts or self.contacts() or Contacts(self.model, 0)
-            contacts = self._own_contacts
+        device = self.model.device
+        if control is None and self._no_control is None:
+            self._no_control = self.model.control()
+        if contacts is None and self._own_contacts is None:
+            with outside_recordings(device):
+                self._own_contacts = self.contacts() or Contacts(self.model, 0)
+        control = self._no_control if control is None else control
+        contacts = self._own_contacts if contacts is None else contacts
+        assert control is not None
+        assert contacts is not None
         if contacts is not self._contacts:
-            self.prepare(contacts)
+            with outside_recordings(device):
+                self.prepare(contacts)
         control.unify_targets(worlds)
         self._stepped = state_in
         self.engine.step(state_in, state_out, control, contacts, dt, worlds)

@@ -15,6 +15,7 @@ from pluriverse.dynamics.free_motion import eval_free_motion
 from pluriverse.dynamics.integration import PositionIntegration, integrate
 from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.workspace import Workspace
+from pluriverse.launch import outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts
 from pluriverse.newton_names import missing
@@ -188,14 +189,15 @@ class SolverSAP(StepStatus):
         check_contacts(self.model, contacts, "SolverSAP.prepare: contacts")
         workspace = self._workspaces.get(contacts)
         if workspace is None:
-            workspace = self._workspaces[contacts] = SapWorkspace(
-                self.model,
-                contacts,
-                self.options.real("contact_solve_precision"),
-                self.options.real("contact_linear_solve_precision"),
-                has_moments=self.options.torsional_friction,
-                springs=None if self._springs is None else self._springs.arrays,
-            )
+            with outside_recordings(self.model.device):
+                workspace = self._workspaces[contacts] = SapWorkspace(
+                    self.model,
+                    contacts,
+                    self.options.real("contact_solve_precision"),
+                    self.options.real("contact_linear_solve_precision"),
+                    has_moments=self.options.torsional_friction,
+                    springs=None if self._springs is None else self._springs.arrays,
+                )
         self.workspace = workspace
 
     @property
@@ -239,12 +241,15 @@ class SolverSAP(StepStatus):
         """
         worlds = self._check_step(state_in, state_out, control, contacts, dt, worlds)
         model = self.model
-        if control is None:
-            self._no_control = self._no_control or model.control()
-            control = self._no_control
-        if contacts is None:
-            self._no_contacts = self._no_contacts or Contacts(model, 0)
-            contacts = self._no_contacts
+        if control is None and self._no_control is None:
+            self._no_control = model.control()
+        if contacts is None and self._no_contacts is None:
+            with outside_recordings(model.device):
+                self._no_contacts = Contacts(model, 0)
+        control = self._no_control if control is None else control
+        contacts = self._no_contacts if contacts is None else contacts
+        assert control is not None
+        assert contacts is not None
         self.prepare(contacts)
         sap = self.workspace
         assert sap is not None
