@@ -116,11 +116,11 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
                 note("numbers separated by commas", element, f"{attribute} is read as '{' '.join(parts)}'")
         for attribute in (*VECTORS, *_SCALARS):
             parts = (element.get(attribute) or "").split()
-            numbers = [_SECOND_POINT.sub(r"\1", part) for part in parts]
-            if numbers != parts:
-                element.set(attribute, " ".join(numbers))
+            written = [_SECOND_POINT.sub(r"\1", part) for part in parts]
+            if written != parts:
+                element.set(attribute, " ".join(written))
                 note(
-                    "number with two decimal points", element, f"{attribute} is read as '{' '.join(numbers)}'"
+                    "number with two decimal points", element, f"{attribute} is read as '{' '.join(written)}'"
                 )
     for origin in root.iter("origin"):
         for attribute in ("xyz", "rpy"):
