@@ -40,6 +40,8 @@ __all__ = [
 
 VIEWERS = ("viser", "gl", "usd", "file", "null")
 """Values of `--viewer`."""
+FRAME_COUNT = 100
+"""Frames where `--num-frames` is not given."""
 # Objects of an example whose arrays must stay finite in a test; NaN in a model is a value not given.
 _TESTED = ("state_0", "state_1", "control", "contacts")
 
@@ -59,7 +61,12 @@ def create_parser() -> argparse.ArgumentParser:
         help="viser or gl: in the browser; usd, file: write --output-path; null: show nothing",
     )
     parser.add_argument("--output-path", default=None, help="file to write, such as run.usd or run.pvr")
-    parser.add_argument("--num-frames", type=int, default=100, help="number of frames")
+    parser.add_argument(
+        "--num-frames",
+        type=int,
+        default=None,
+        help=f"number of frames; without it {FRAME_COUNT}, and no end in the browser but with --test",
+    )
     parser.add_argument("--render-fps", type=_positive, default=None, help="upper bound of frames per second")
     on_off = argparse.BooleanOptionalAction
     parser.add_argument("--headless", action=on_off, default=False, help="with gl: pictures without a window")
@@ -108,7 +115,9 @@ def add_mujoco_contacts_arg(parser: argparse.ArgumentParser) -> argparse.Argumen
 
 def default_args(parser: argparse.ArgumentParser | None = None) -> argparse.Namespace:
     """Return the arguments as without a command line, for notebooks and tests."""
-    return (parser or create_parser()).parse_args([])
+    args = (parser or create_parser()).parse_args([])
+    _fill_frame_count(args)
+    return args
 
 
 def init(parser: argparse.ArgumentParser | None = None) -> tuple[Any, argparse.Namespace]:
@@ -140,9 +149,11 @@ def init(parser: argparse.ArgumentParser | None = None) -> tuple[Any, argparse.N
         except (RuntimeError, ValueError) as error:
             names = ", ".join(str(device) for device in wp.get_devices())
             parser.error(f"--device {args.device}: {error}. Devices of this machine: {names}")
+    is_endless = args.num_frames is None and not args.test
+    _fill_frame_count(args)
     if args.num_frames < 0:
         parser.error(f"--num-frames is {args.num_frames}, but must not be negative")
-    return _make_viewer(parser, args), args
+    return _make_viewer(args, is_endless), args
 
 
 def run(example: Any, args: argparse.Namespace | None) -> None:
@@ -305,7 +316,13 @@ def create_collision_pipeline(
     return CollisionPipeline(model, **options)
 
 
-def _make_viewer(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Any:
+def _fill_frame_count(args: argparse.Namespace) -> None:
+    if args.num_frames is None:
+        args.num_frames = FRAME_COUNT
+
+
+def _make_viewer(args: argparse.Namespace, is_endless: bool) -> Any:
+    """Return the viewer that was asked for; that of the browser may have no end."""
     if args.benchmark is not None:
         return ViewerNull(args.num_frames, benchmark=True, benchmark_timeout=args.benchmark or None)
     if args.viewer == "null":
@@ -316,7 +333,7 @@ def _make_viewer(parser: argparse.ArgumentParser, args: argparse.Namespace) -> A
         return make(path, num_frames=args.num_frames)
     if args.viewer == "gl" and args.headless:
         return ViewerGL(headless=True, num_frames=args.num_frames)
-    return ViewerViser(num_frames=args.num_frames if args.test else None, paused=args.paused)
+    return ViewerViser(num_frames=None if is_endless else args.num_frames, paused=args.paused)
 
 
 def _set_warp(parser: argparse.ArgumentParser, setting: str) -> None:

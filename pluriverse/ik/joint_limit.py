@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.ik.choices import IKJacobianType
 from pluriverse.ik.objective import BuiltinObjective
 from pluriverse.ik.rows import Rows
 from pluriverse.launch import launch_kernel
@@ -100,9 +99,6 @@ class IKObjectiveJointLimit(BuiltinObjective):
                 self, name, _fit_limits(getattr(self, name), problems.model, f"IKObjectiveJointLimit: {name}")
             )
         self._dof_coord, self._dof_first = problems.dof_coord, problems.dof_first
-
-    def init_buffers(self, model: Model, jacobian_mode: IKJacobianType) -> None:
-        """Do nothing: all that is needed is there."""
 
     def residual_dim(self) -> int:
         """Return the number of degrees of freedom of the largest problem."""

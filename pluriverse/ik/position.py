@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.ik.choices import IKJacobianType
 from pluriverse.ik.link_path import next_above, node_dofs, row_dof
 from pluriverse.ik.objective import BuiltinObjective, check_problem, fit_targets
 from pluriverse.ik.rows import Rows
@@ -124,9 +123,6 @@ class IKObjectivePosition(BuiltinObjective):
             RuntimeError: If no solver has the objective yet.
         """
         wp.copy(self.target_positions, fit_targets(new_positions, wp.vec3f, self, "new_positions"))
-
-    def init_buffers(self, model: Model, jacobian_mode: IKJacobianType) -> None:
-        """Do nothing: all that is needed is there."""
 
     def residual_dim(self) -> int:
         """Return 3."""

@@ -32,7 +32,9 @@ class ViewerNull:
         benchmark_start_frame: int = 3,
     ):
         if isinstance(num_frames, bool) or not num_frames >= 0:
-            raise ValueError(f"ViewerNull: num_frames is {num_frames!r}, but it must be a number >= 0.")
+            raise ValueError(
+                f"{type(self).__name__}: num_frames is {num_frames!r}, but it must be a number >= 0."
+            )
         if benchmark_timeout is not None and not benchmark_timeout >= 0.0:
             raise ValueError(
                 f"ViewerNull: benchmark_timeout is {benchmark_timeout!r}, but it must be a time >= 0 s, "

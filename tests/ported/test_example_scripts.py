@@ -150,3 +150,19 @@ def test_what_lacks_a_method_is_refused(monkeypatch):
 
     with pytest.raises(AttributeError, match="a Still has no 'step'"):
         newton.examples.run(Still(), args)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"), [((), np.inf), (("--num-frames", "7"), 7), (("--test",), 100)]
+)
+def test_the_browser_shows_a_loop_until_its_frames_are_over(monkeypatch, arguments, count):
+    """Without a number it has no end; one that is given holds, whether or not it is the usual one."""
+    viewer, args = start(monkeypatch, *arguments)
+    assert isinstance(viewer, newton.viewer.ViewerViser)
+    assert viewer.num_frames == count
+    assert args.num_frames == (7 if "--num-frames" in arguments else 100)
+
+
+def test_wrong_numbers_name_the_viewer():
+    with pytest.raises(ValueError, match="ViewerViser: num_frames is -1"):
+        newton.viewer.ViewerViser(num_frames=-1)

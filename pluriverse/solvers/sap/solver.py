@@ -223,8 +223,8 @@ class SolverSAP(StepStatus):
     ) -> State:
         """Write the state after `dt` [s] into `state_out` and return it.
 
-        Contacts must have been found for `state_in`. Apart from the first call with a contact buffer (see
-        `prepare`), only kernels are launched, so a step can be recorded into a graph.
+        Contacts must have been found for `state_in`. Only kernels are launched, so a step can be recorded
+        into a graph. What a contact buffer needs is allocated in its first step, outside of such a recording.
 
         Args:
             state_in: State at the start of the step.
