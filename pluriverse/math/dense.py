@@ -25,103 +25,257 @@ import warp as wp
 CTYPE = {wp.float32: "float", wp.float64: "double"}
 """Names of scalar types in native code."""
 
-_FACTORIZE = """
-    T* rows = H.data + base;
-    const int* up = parent.data + first;
+_TREES = """
     const int* deep = depth.data + first;
     const int* start = row.data + first;
+    // Tree by tree. All dofs of a robot with a floating base hang on a stem of six. Its part of each row
+    // are the first six entries, in loops of constant length, and its own rows stay in registers.
+    for (int root = begin, next = begin; root < end; root = next) {
+        int least = 6;
+        for (next = root + 1; next < end && deep[next] > 0; ++next) {
+            if (next >= root + 6 && deep[next] < least) least = deep[next];
+        }
+        const bool has_stem = next >= root + 6 && least == 6 && deep[root + 5] == 5;
+        const int body = has_stem ? root + 6 : root;
+"""
+
+_REDUCE = """
+    #define PLURIVERSE_REDUCE(width) { \\
+            T s[width]; \\
+            for (int c = 0; c < width; ++c) s[c] = ri[d + c]; \\
+            for (int k = last - 1; k > i; --k) { \\
+                const T* rk = rows + start[k]; \\
+                const T a = rk[di] * rk[deep[k]]; \\
+                for (int c = 0; c < width; ++c) s[c] -= a * rk[d + c]; \\
+            } \\
+            for (int c = 0; c < width; ++c) ri[d + c] = s[c]; \\
+        }
+    T* rows = H.data + base;
     int ok = 1;
-    for (int k = end - 1; k >= begin; --k) {
-        T* rk = rows + start[k];
-        const int dk = deep[k];
-        if (!(rk[dk] > T(0))) ok = 0;
-        const T inverse = T(1) / rk[dk];
-        for (int i = up[k]; i >= 0; i = up[i]) {
+"""
+
+_FACTORIZE = """
+        int last = next;  // of the rows below row i, which follow it
+        for (int i = next - 1; i >= body; --i) {
             const int di = deep[i];
             T* ri = rows + start[i];
-            const T a = rk[di] * inverse;
-            for (int d = 0; d <= di; ++d) ri[d] -= a * rk[d];
+            if (i + 1 < next && deep[i + 1] > di) {
+                while (last < next && deep[last] > di) ++last;
+            } else {
+                last = i + 1;
+            }
+            // Sums of up to eight entries stay in registers. A row is then read in the blocks that it was
+            // written in, or parts of them, so that loads need not wait for stores.
+            int d = 0;
+            for (; d + 8 <= di + 1; d += 8) PLURIVERSE_REDUCE(8)
+            switch (di + 1 - d) {
+                case 1: PLURIVERSE_REDUCE(1) break;
+                case 2: PLURIVERSE_REDUCE(2) break;
+                case 3: PLURIVERSE_REDUCE(3) break;
+                case 4: PLURIVERSE_REDUCE(4) break;
+                case 5: PLURIVERSE_REDUCE(5) break;
+                case 6: PLURIVERSE_REDUCE(6) break;
+                case 7: PLURIVERSE_REDUCE(7) break;
+            }
+            if (!(ri[di] > T(0))) ok = 0;
+            ri[di] = T(1) / ri[di];
         }
-        for (int d = 0; d < dk; ++d) rk[d] *= inverse;
-        rk[dk] = inverse;
+        if (has_stem) {
+            T* stem = rows + start[root];
+            T s[6][6];
+            #pragma unroll
+            for (int i = 0; i < 6; ++i)
+                #pragma unroll
+                for (int d = 0; d < 6; ++d) s[i][d] = d <= i ? stem[i * (i + 1) / 2 + d] : T(0);
+            for (int k = next - 1; k >= body; --k) {
+                const T* rk = rows + start[k];
+                const T inverse = rk[deep[k]];
+                #pragma unroll
+                for (int i = 0; i < 6; ++i) {
+                    const T a = rk[i] * inverse;
+                    #pragma unroll
+                    for (int d = 0; d < (i < 4 ? 4 : 6); ++d) s[i][d] -= a * rk[d];
+                }
+            }
+            #pragma unroll
+            for (int i = 5; i >= 0; --i) {
+                if (!(s[i][i] > T(0))) ok = 0;
+                const T inverse = T(1) / s[i][i];
+                #pragma unroll
+                for (int j = i - 1; j >= 0; --j) {
+                    const T a = s[i][j] * inverse;
+                    #pragma unroll
+                    for (int d = 0; d <= j; ++d) s[j][d] -= a * s[i][d];
+                }
+                #pragma unroll
+                for (int d = 0; d < i; ++d) s[i][d] *= inverse;
+                s[i][i] = inverse;
+            }
+            #pragma unroll
+            for (int i = 0; i < 6; ++i)
+                #pragma unroll
+                for (int d = 0; d <= i; ++d) stem[i * (i + 1) / 2 + d] = s[i][d];
+        }
+        for (int k = body; k < next; ++k) {
+            T* rk = rows + start[k];
+            const int dk = deep[k];
+            const T inverse = rk[dk];
+            for (int d = 0; d < dk; ++d) rk[d] *= inverse;
+        }
     }
     return ok;
 """
 
 _ROWS = """
     const int* up = parent.data + first;
-    const int* deep = depth.data + first;
-    const int* start = row.data + first;
     const T* rows = H.data + base;
     V* b = x.data + xbase;
 """
 
 _SOLVE_UP = """
-    for (int k = end - 1; k >= begin; --k) {
-        const T* rk = rows + start[k];
-        const V bk = b[k];
-        int d = deep[k] - 1;
-        for (int j = up[k]; j >= 0; j = up[j], --d) b[j] -= V(rk[d]) * bk;
-    }
+        V s[6] = {};
+        if (has_stem) for (int d = 0; d < 6; ++d) s[d] = b[root + d];
+        for (int k = next - 1; k >= body; --k) {
+            const T* rk = rows + start[k];
+            const V bk = b[k];
+            if (has_stem) for (int d = 0; d < 6; ++d) s[d] -= V(rk[d]) * bk;
+            int d = deep[k] - 1;
+            for (int j = up[k]; j >= body; j = up[j], --d) b[j] -= V(rk[d]) * bk;
+        }
+        if (has_stem) {
+            const T* stem = rows + start[root];
+            #pragma unroll
+            for (int k = 5; k >= 0; --k) {
+                #pragma unroll
+                for (int d = k - 1; d >= 0; --d) s[d] -= V(stem[k * (k + 1) / 2 + d]) * s[k];
+                b[root + k] = s[k];
+            }
+        }
 """
 
 _SOLVE_DOWN = """
-    for (int k = begin; k < end; ++k) {
-        const T* rk = rows + start[k];
-        int d = deep[k];
-        V s = V(rk[d]) * b[k];
-        --d;
-        for (int j = up[k]; j >= 0; j = up[j], --d) s -= V(rk[d]) * b[j];
-        b[k] = s;
-    }
+        V u[6] = {};
+        if (has_stem) {
+            const T* stem = rows + start[root];
+            #pragma unroll
+            for (int k = 0; k < 6; ++k) {
+                u[k] = V(stem[k * (k + 1) / 2 + k]) * b[root + k];
+                #pragma unroll
+                for (int d = k - 1; d >= 0; --d) u[k] -= V(stem[k * (k + 1) / 2 + d]) * u[d];
+                b[root + k] = u[k];
+            }
+        }
+        for (int k = body; k < next; ++k) {
+            const T* rk = rows + start[k];
+            int d = deep[k];
+            V t = V(rk[d]) * b[k];
+            --d;
+            for (int j = up[k]; j >= body; j = up[j], --d) t -= V(rk[d]) * b[j];
+            if (has_stem) for (int e = 5; e >= 0; --e) t -= V(rk[e]) * u[e];
+            b[k] = t;
+        }
+"""
+
+_SECOND = """
+    V* c = y.data + xbase;
 """
 
 _SOLVE_PAIR = """
-    V* c = y.data + xbase;
-    for (int k = end - 1; k >= begin; --k) {
-        const T* rk = rows + start[k];
-        const V bk = b[k], ck = c[k];
-        int d = deep[k] - 1;
-        for (int j = up[k]; j >= 0; j = up[j], --d) {
-            const V h = V(rk[d]);
-            b[j] -= h * bk;
-            c[j] -= h * ck;
+        V s[6] = {}, t[6] = {};
+        if (has_stem) for (int d = 0; d < 6; ++d) { s[d] = b[root + d]; t[d] = c[root + d]; }
+        for (int k = next - 1; k >= body; --k) {
+            const T* rk = rows + start[k];
+            const V bk = b[k], ck = c[k];
+            if (has_stem) {
+                for (int d = 0; d < 6; ++d) { s[d] -= V(rk[d]) * bk; t[d] -= V(rk[d]) * ck; }
+            }
+            int d = deep[k] - 1;
+            for (int j = up[k]; j >= body; j = up[j], --d) {
+                const V h = V(rk[d]);
+                b[j] -= h * bk;
+                c[j] -= h * ck;
+            }
         }
-    }
-    for (int k = begin; k < end; ++k) {
-        const T* rk = rows + start[k];
-        int d = deep[k];
-        V s = V(rk[d]) * b[k], t = V(rk[d]) * c[k];
-        --d;
-        for (int j = up[k]; j >= 0; j = up[j], --d) {
-            const V h = V(rk[d]);
-            s -= h * b[j];
-            t -= h * c[j];
+        if (has_stem) {
+            const T* stem = rows + start[root];
+            #pragma unroll
+            for (int k = 5; k >= 0; --k) {
+                #pragma unroll
+                for (int d = k - 1; d >= 0; --d) {
+                    s[d] -= V(stem[k * (k + 1) / 2 + d]) * s[k];
+                    t[d] -= V(stem[k * (k + 1) / 2 + d]) * t[k];
+                }
+            }
+            #pragma unroll
+            for (int k = 0; k < 6; ++k) {
+                s[k] *= V(stem[k * (k + 1) / 2 + k]);
+                t[k] *= V(stem[k * (k + 1) / 2 + k]);
+                #pragma unroll
+                for (int d = k - 1; d >= 0; --d) {
+                    s[k] -= V(stem[k * (k + 1) / 2 + d]) * s[d];
+                    t[k] -= V(stem[k * (k + 1) / 2 + d]) * t[d];
+                }
+                b[root + k] = s[k];
+                c[root + k] = t[k];
+            }
         }
-        b[k] = s;
-        c[k] = t;
+        for (int k = body; k < next; ++k) {
+            const T* rk = rows + start[k];
+            int d = deep[k];
+            V u = V(rk[d]) * b[k], v = V(rk[d]) * c[k];
+            --d;
+            for (int j = up[k]; j >= body; j = up[j], --d) {
+                const V h = V(rk[d]);
+                u -= h * b[j];
+                v -= h * c[j];
+            }
+            if (has_stem) {
+                #pragma unroll
+                for (int e = 5; e >= 0; --e) { u -= V(rk[e]) * s[e]; v -= V(rk[e]) * t[e]; }
+            }
+            b[k] = u;
+            c[k] = v;
+        }
     }
 """
 
-_MULTIPLY = """
-    const T* rows = H.data + base;
-    const V* b = x.data + xbase;
+_PRODUCT = """
     V* out = y.data + ybase;
-    const int* up = parent.data + first;
-    const int* deep = depth.data + first;
-    const int* start = row.data + first;
-    for (int k = begin; k < end; ++k) {
-        const T* rk = rows + start[k];
-        const V bk = b[k];
-        int d = deep[k];
-        V s = V(rk[d]) * bk;
-        --d;
-        for (int j = up[k]; j >= 0; j = up[j], --d) {
-            const V h = V(rk[d]);
-            s += h * b[j];
-            out[j] += h * bk;
+"""
+
+_MULTIPLY = """
+        V s[6] = {}, t[6] = {};
+        if (has_stem) {
+            const T* stem = rows + start[root];
+            #pragma unroll
+            for (int k = 0; k < 6; ++k) {
+                s[k] = b[root + k];
+                t[k] = V(stem[k * (k + 1) / 2 + k]) * s[k];
+                #pragma unroll
+                for (int d = k - 1; d >= 0; --d) {
+                    t[k] += V(stem[k * (k + 1) / 2 + d]) * s[d];
+                    t[d] += V(stem[k * (k + 1) / 2 + d]) * s[k];
+                }
+            }
         }
-        out[k] = s;
+        for (int k = body; k < next; ++k) {
+            const T* rk = rows + start[k];
+            const V bk = b[k];
+            int d = deep[k];
+            V u = V(rk[d]) * bk;
+            --d;
+            for (int j = up[k]; j >= body; j = up[j], --d) {
+                const V h = V(rk[d]);
+                u += h * b[j];
+                out[j] += h * bk;
+            }
+            if (has_stem) {
+                #pragma unroll
+                for (int e = 5; e >= 0; --e) { u += V(rk[e]) * s[e]; t[e] += V(rk[e]) * bk; }
+            }
+            out[k] = u;
+        }
+        if (has_stem) for (int k = 0; k < 6; ++k) out[root + k] = t[k];
     }
 """
 
@@ -197,7 +351,8 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     """Return the functions on packed rows of `real`, with vectors of `real_vector` (default: the same type).
 
     All of them take the template arrays `dof_parent`, `dof_depth`, `dof_row`, the template's `first` entry in
-    them, and a range `begin <= k < end` of degrees of freedom made of whole trees.
+    them, and a range `begin <= k < end` of degrees of freedom made of whole trees. These are numbered depth
+    first, as in `model.topology`: those below a degree of freedom follow it, and each tree is contiguous.
 
     - `ltdl_factorize(H, base, parent, depth, row, first, begin, end) -> int`: in place; L below the diagonal,
       1/D on it. Returns 0 if a pivot was not positive (the matrix is not positive definite to rounding, or
@@ -224,7 +379,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     real_vector = real_vector or real
     types = f"using T = {CTYPE[real]}; using V = {CTYPE[real_vector]};"
 
-    @wp.func_native(types + _FACTORIZE)
+    @wp.func_native(types + _REDUCE + _TREES + _FACTORIZE)
     def ltdl_factorize(
         H: wp.array[real],
         base: int,
@@ -236,7 +391,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         end: int,
     ) -> int: ...
 
-    @wp.func_native(types + _ROWS + _SOLVE_UP + _SOLVE_DOWN)
+    @wp.func_native(types + _ROWS + _TREES + _SOLVE_UP + _SOLVE_DOWN + "}")
     def ltdl_solve(
         H: wp.array[real],
         base: int,
@@ -250,7 +405,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         xbase: int,
     ): ...
 
-    @wp.func_native(types + _ROWS + _SOLVE_PAIR)
+    @wp.func_native(types + _ROWS + _SECOND + _TREES + _SOLVE_PAIR)
     def ltdl_solve_pair(
         H: wp.array[real],
         base: int,
@@ -265,7 +420,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         xbase: int,
     ): ...
 
-    @wp.func_native(types + _ROWS + _SOLVE_UP)
+    @wp.func_native(types + _ROWS + _TREES + _SOLVE_UP + "}")
     def ltdl_solve_up(
         H: wp.array[real],
         base: int,
@@ -279,7 +434,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         xbase: int,
     ): ...
 
-    @wp.func_native(types + _ROWS + _SOLVE_DOWN)
+    @wp.func_native(types + _ROWS + _TREES + _SOLVE_DOWN + "}")
     def ltdl_solve_down(
         H: wp.array[real],
         base: int,
@@ -293,7 +448,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         xbase: int,
     ): ...
 
-    @wp.func_native(types + _MULTIPLY)
+    @wp.func_native(types + _ROWS + _PRODUCT + _TREES + _MULTIPLY)
     def rows_multiply(
         H: wp.array[real],
         base: int,

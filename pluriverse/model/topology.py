@@ -1,9 +1,9 @@
 """Topology: how bodies are connected and which shapes may touch, stored once per kind of world.
 
 Worlds of equal structure share one *template*. A *node* is a joint with the body that it moves; the nodes of
-a template are sorted so that parents come first and every *tree* (the descendants of one joint to the world)
-is contiguous. Degrees of freedom are numbered node by node in this order ("internal" order); those of one
-joint keep the order of `joint_qd`.
+a template are sorted depth first: parents come first, and every branch is contiguous, as is every *tree* (the
+descendants of one joint to the world). Degrees of freedom are numbered node by node in this order ("internal"
+order); those of one joint keep the order of `joint_qd`.
 
 A symmetric matrix with the sparsity of the trees (mass matrix, its factors) is kept in *packed rows*: the row
 of a dof holds the entries for the dofs on its path from the root, by depth, so `dof_depth + 1` of them with

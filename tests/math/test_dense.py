@@ -1,5 +1,7 @@
 """Packed-row factorization against dense NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 import warp as wp
@@ -7,14 +9,26 @@ import warp as wp
 from pluriverse.math.dense import packed_rows
 
 
-def random_tree(rng, dof_count):
-    """Return dof_parent, dof_depth, dof_row of a random forest, and its number of row entries."""
-    parent = np.array([-1] + [int(rng.integers(-1, k)) for k in range(1, dof_count)], dtype=np.int32)
-    depth = np.zeros(dof_count, dtype=np.int32)
-    for k in range(dof_count):
-        depth[k] = 0 if parent[k] < 0 else depth[parent[k]] + 1
-    row = np.concatenate([[0], np.cumsum(depth + 1)]).astype(np.int32)
-    return parent, depth, row[:-1], int(row[-1])
+def random_forest(rng, dof_count, stem):
+    """Return dof_parent, dof_depth, dof_row of a random forest, and its number of row entries.
+
+    Dofs are numbered depth first. The trees whose roots follow each other by `stem` or more begin with that
+    many dofs in a row.
+    """
+    parent, depth = [-1], [0]
+    for k in range(1, dof_count):
+        path = [k - 1]
+        while path[-1] >= 0:
+            path.append(parent[path[-1]])
+        root = path[-2]
+        on_stem = k - root < stem
+        below = [a for a in path if a >= root + stem - 1]
+        # Every third time the tree ends, if it has all of its stem.
+        new_root = not below or rng.integers(3) == 0
+        parent.append(k - 1 if on_stem else -1 if new_root else int(rng.choice(below)))
+        depth.append(0 if parent[k] < 0 else depth[parent[k]] + 1)
+    row = np.concatenate([[0], np.cumsum(np.array(depth) + 1)]).astype(np.int32)
+    return np.array(parent, np.int32), np.array(depth, np.int32), row[:-1], int(row[-1])
 
 
 def make_kernel(real):
@@ -66,8 +80,8 @@ def test_packed_rows_multiply_and_solve_like_the_dense_matrix(real):
     rng = np.random.default_rng(0)
     kernel = make_kernel(real)
     rounding = 2.0**-52 if real is wp.float64 else 2.0**-23
-    for dof_count in (1, 2, 7, 35):
-        parent, depth, row, size = random_tree(rng, dof_count)
+    for dof_count, stem in itertools.product((1, 2, 7, 35), (1, 6, 12)):
+        parent, depth, row, size = random_forest(rng, dof_count, stem)
         rows = np.zeros(size)
         dense = np.zeros((dof_count, dof_count))
         for k in range(dof_count):

@@ -93,7 +93,7 @@ def test_declaration_order_does_not_matter(tree):
 @settings(max_examples=60, deadline=None)
 @given(trees())
 def test_nodes_and_rows_are_laid_out_as_promised(tree):
-    """Parents come first, trees are contiguous, dofs follow the nodes, packed rows follow the dofs."""
+    """Parents come first, branches are contiguous, dofs follow the nodes, packed rows follow the dofs."""
     parents, kinds, body_order, joint_order = tree
     model = build_tree(parents, kinds, body_order, joint_order)
     template = model.templates[0]
@@ -120,6 +120,10 @@ def test_nodes_and_rows_are_laid_out_as_promised(tree):
     for dof in range(dofs):
         parent = int(template.dof_parent[dof])
         assert template.dof_depth[dof] == (template.dof_depth[parent] + 1 if parent >= 0 else 0)
+        path = dof - 1
+        while path >= 0 and path != parent:
+            path = int(template.dof_parent[path])
+        assert path == parent  # depth first: what is below a dof follows it
         assert template.dof_row[dof] == row
         row += int(template.dof_depth[dof]) + 1
         node = int(template.dof_node[dof])
