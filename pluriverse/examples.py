@@ -273,9 +273,10 @@ def test_body_state(
         chosen: wp.array[int],  # [row] bodies
         is_fulfilled: wp.array[int],  # [row]
     ):
-        body = chosen[wp.tid()]
+        thread, _ = wp.tid()  # type: ignore[misc]
+        body = chosen[thread]
         if condition(body_q[body], body_qd[body]):
-            is_fulfilled[wp.tid()] = 1  # type: ignore[index]
+            is_fulfilled[thread] = 1  # type: ignore[index]
 
     device = state.body_q.device
     fulfilled = wp.zeros(bodies.size, dtype=int, device=device)

@@ -65,3 +65,23 @@ def test_the_axes_of_every_array_stand_beside_it():
         if not re.search(r"#.*\[", lines[argument.end_lineno - 1])
     ]
     assert missing == []
+
+
+def test_kernels_are_compiled_once():
+    """Each kernel takes two coordinates of its thread, since Warp compiles those of one twice on a CPU.
+
+    It makes a variant for contiguous arrays and one for others, which doubles the time of a cold start.
+    """
+    doubled = [
+        f"{module}: {kernel.name}"
+        for module, kernel, _ in kernels()
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "wp.tid"
+        if not any(
+            isinstance(assignment, ast.Assign)
+            and assignment.value is node
+            and isinstance(assignment.targets[0], ast.Tuple)
+            for assignment in ast.walk(kernel)
+        )
+    ]
+    assert not doubled

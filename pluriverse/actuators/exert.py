@@ -101,7 +101,8 @@ def exert_world(
     joint_f: wp.array[float],  # [dof]
 ):
     """Write the efforts of the actuators of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     sample = actuators.sample[world]
@@ -143,7 +144,8 @@ def begin_world(
     actuators: ActuatorArrays,
 ):
     """Clear efforts and commands of one world, and draw its delays."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= actuators.sample.shape[0]:
         return
     if mask.shape[0] > 0:

@@ -399,7 +399,8 @@ def find_near_pair(
     table: PairTable,
 ):
     """Mark the candidate pairs of one world that are near."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     mark_overlapping_pairs(world, state, PairChoice(), data, table)

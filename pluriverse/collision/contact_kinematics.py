@@ -44,7 +44,8 @@ def measure_contacts(
     point1_world: wp.array[wp.vec3],  # [slot] m
 ):
     """Measure the contacts of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     first = start[world]
     for slot in range(first, first + stored_contact_count(start, count, world)):
         a = point_in_world(point0[slot], shape0[slot], shape_body, body_q)

@@ -137,7 +137,8 @@ def partition_world_contacts(
     idle_count: wp.array[int],  # [world]
 ):
     """Put the idle contacts of one world behind the others."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     start = output.start[world]
     count = output.count[world]
     kept = int(0)

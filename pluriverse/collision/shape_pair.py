@@ -240,7 +240,8 @@ def make_pair_kernel(
         # out
         output: ContactOutput,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = table.world_template[world]

@@ -494,7 +494,8 @@ def update_world_shapes(
     contact_count: wp.array[int],  # [world]
 ):
     """Place those shapes of one world that may touch something, and forget its contacts."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     first_shape = model.world_shape[world]
@@ -538,7 +539,8 @@ def update_global_shape(
     state: ShapeState,
 ):
     """Place one shape that all worlds share. It does not move."""
-    shape = global_shapes[wp.tid()]
+    thread, _ = wp.tid()
+    shape = global_shapes[thread]
     update_shape(shape, model, body_q, horizon, WorldLead(), True, state)
 
 

@@ -44,7 +44,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         data: data_struct,
         J: wp.array3d[out_real],  # [articulation, 6 link, dof]
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

@@ -45,7 +45,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         data: data_struct,
         H: wp.array3d[out_real],  # [articulation, dof, dof]
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

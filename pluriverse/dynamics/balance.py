@@ -119,7 +119,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         # workspace
         data: data_struct,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]
@@ -217,7 +218,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         dt: real,  # s
         data: data_struct,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]
@@ -292,7 +294,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd: wp.array[float],  # [dof]
         world_due: wp.array[int],  # [world] 1: the joint state was changed
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

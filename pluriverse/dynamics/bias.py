@@ -105,7 +105,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         # workspace
         data: data_struct,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

@@ -23,7 +23,8 @@ def divide_velocity_change(
     body_qdd: wp.array[wp.spatial_vector],  # [body] m/s^2, rad/s^2, world axes
 ):
     """Write the mean accelerations of the bodies of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     template = topology.world_template[world]

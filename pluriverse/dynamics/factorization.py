@@ -32,7 +32,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         topology: Topology,
         data: data_struct,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]
@@ -58,7 +59,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         dt: real,  # s
         data: data_struct,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

@@ -131,7 +131,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_q: wp.array[wp.transform],  # [body] m, xyzw
         body_qd: wp.array[wp.spatial_vector],  # [body] m/s of the centre of mass, rad/s
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return  # an entry of a list made on the device that names no world
         if due.shape[0] > 0:

@@ -95,7 +95,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_q_out: wp.array[float],  # [coord]
         joint_qd_out: wp.array[float],  # [dof]
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

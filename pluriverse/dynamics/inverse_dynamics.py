@@ -43,7 +43,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         data: data_struct,
         joint_f: wp.array[out_real],  # [dof] N or N m, public
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

@@ -137,7 +137,8 @@ def _kernels() -> SimpleNamespace:
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]
@@ -342,6 +343,7 @@ def _mark_articulation(
     mask: wp.array[bool],  # [articulation]
 ):
     """Select the articulation of one entry; entries that name none are ignored."""
-    articulation = indices[wp.tid()]
+    thread, _ = wp.tid()
+    articulation = indices[thread]
     if articulation >= 0 and articulation < mask.shape[0]:
         mask[articulation] = True

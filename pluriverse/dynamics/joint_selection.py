@@ -18,7 +18,8 @@ def mark_articulation(
     selected: wp.array[int],  # [articulation]
 ):
     """Select the articulation of one entry; entries that name none are ignored."""
-    articulation = indices[wp.tid()]
+    thread, _ = wp.tid()
+    articulation = indices[thread]
     if articulation >= 0 and articulation < selected.shape[0]:
         selected[articulation] = 1
 
@@ -29,7 +30,8 @@ def mark_masked_articulation(
     selected: wp.array[int],  # [articulation]
 ):
     """Select one articulation, or not."""
-    selected[wp.tid()] = wp.where(mask[wp.tid()], 1, 0)
+    articulation, _ = wp.tid()
+    selected[articulation] = wp.where(mask[articulation], 1, 0)
 
 
 @wp.kernel(enable_backward=False)
@@ -45,7 +47,7 @@ def select_joint(
     selected: wp.array[int],  # [joint]
 ):
     """Select one joint if everything asked for holds."""
-    joint = wp.tid()
+    joint, _ = wp.tid()
     result = int(0)
     if body_flags[joint_child[joint]] & body_flag_filter:
         result = 1
@@ -72,7 +74,8 @@ def select_world_joint(
     selected: wp.array[int],  # [joint]
 ):
     """Select the joints of one world whose articulations a mask selects."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     template = topology.world_template[world]

@@ -67,7 +67,8 @@ def copy_part_state(
     body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s
 ):
     """Give the parts in one world the poses and velocities of their bodies."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     for index in range(world_start[world], world_start[world + 1]):

@@ -63,7 +63,7 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
         force: wp.array[real],  # [dof] N or N m
     ):
         """Write one part of the force on one joint."""
-        joint = wp.tid()
+        joint, _ = wp.tid()
         selected = is_selected(mask, joint_articulation[joint])
         for dof in range(joint_qd_start[joint], joint_qd_start[joint + 1]):
             value = at_rest[dof]
@@ -91,7 +91,7 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
         joint_f: wp.array[real],  # [dof] N or N m
     ):
         """Write the force on one joint."""
-        joint = wp.tid()
+        joint, _ = wp.tid()
         articulation = joint_articulation[joint]
         selected = is_selected(mask, articulation)
         for dof in range(joint_qd_start[joint], joint_qd_start[joint + 1]):

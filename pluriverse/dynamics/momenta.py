@@ -44,7 +44,8 @@ def _kernels() -> SimpleNamespace:
         linear: wp.array[wp.vec3d],  # [group] kg m/s
         angular: wp.array[wp.vec3d],  # [group] kg m^2/s about com
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

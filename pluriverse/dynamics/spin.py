@@ -149,7 +149,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         dt: real,  # s
         data: data_struct,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         tree_base = topology.world_tree[world]

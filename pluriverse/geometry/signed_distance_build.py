@@ -60,7 +60,7 @@ def measure_row(
     Where two neighbours are farther from the surface together than from each other, nothing lies between
     them, and they are on the same side of a surface without holes.
     """
-    row = wp.tid()
+    row, _ = wp.tid()
     last = float(ANY_DISTANCE)
     side = float(1.0)
     for node in range(value.shape[1]):
@@ -88,7 +88,7 @@ def mark_block(
 
     A block that the surface does not cross is on one side of it, that of each of its corners.
     """
-    block = wp.tid()
+    block, _ = wp.tid()
     band = wp.where(is_outside[block], outside_band, inside_band)
     max_distance = DIAGONAL * half + band
     near = query_distance(mesh, center[block], max_distance) < max_distance

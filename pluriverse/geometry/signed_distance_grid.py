@@ -203,7 +203,7 @@ def sample_point(
     upper: wp.array[float],  # [point] m
 ):
     """Write the distance of one point from the surface of the first grid."""
-    index = wp.tid()
+    index, _ = wp.tid()
     sample = sample_signed_distance(data, 0, point[index])
     value[index] = sample.value
     gradient[index] = sample.gradient

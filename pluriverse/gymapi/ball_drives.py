@@ -24,7 +24,8 @@ def drive_ball(
     joint_target_vel: wp.array[float],  # [dof] m/s, rad/s
 ):
     """Write the velocity targets of the position drive of one ball joint."""
-    row = rows[wp.tid()]
+    thread, _ = wp.tid()
+    row = rows[thread]
     if dofs.drive_mode[row] != DofDriveMode.DOF_MODE_POS:
         return
     target = wp.vec3()

@@ -27,7 +27,7 @@ def add_body_force(
     applied_torque: wp.array[wp.vec3],  # [body] N m about the centre of mass, world axes
 ):
     """Add a force on one body, given in one of the spaces, to the applied force."""
-    row = wp.tid()
+    row, _ = wp.tid()
     body = bodies.body[row]
     pose = body_q[body]
     rotation = wp.transform_get_rotation(pose)
@@ -71,7 +71,8 @@ def sum_body_forces(
     body_f: wp.array[wp.spatial_vector],  # [body of the model] N, N m
 ):
     """Write the external forces of the bodies of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     if not enabled[0]:

@@ -44,7 +44,8 @@ def add_contact_forces(
     net_torque: wp.array[wp.vec3],  # [body] N m about the centre of mass, world axes
 ):
     """Add the contacts of one world to the readings of its bodies."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     share = weight[0]

@@ -95,7 +95,7 @@ def find_stray(
     stray: wp.array[int],  # [1] a row whose body is not in its cell, plus one; 0 for none
 ):
     """Record a body that is not in the cell of its env."""
-    row = wp.tid()
+    row, _ = wp.tid()
     position = wp.transform_get_translation(body_q[body[row]]) - offset[row]
     x = position[0]
     y = position[second_axis]

@@ -29,7 +29,7 @@ def add_joint_effort(
     efforts: wp.array[float],  # [row] N or N m
 ):
     """Add the effort of one degree of freedom in one step."""
-    row = wp.tid()
+    row, _ = wp.tid()
     dof = dofs.dof[row]
     if drives.mode[dof] == JointTargetMode.NONE:
         return

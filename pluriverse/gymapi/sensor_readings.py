@@ -57,7 +57,7 @@ def read_sensor(
     readings: wp.array2d[float],  # [sensor, 6] N, N m
 ):
     """Write the reading of one sensor."""
-    sensor = wp.tid()
+    sensor, _ = wp.tid()
     body, row = sensors.body[sensor], sensors.row[sensor]
     before, after = body_qd_before[body], body_qd[body]
     pose = body_q[body]

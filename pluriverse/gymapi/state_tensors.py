@@ -69,7 +69,7 @@ def read_root_state(
     rows: wp.array2d[float],  # [actor, 13]
 ):
     """Write the row of one actor."""
-    actor = wp.tid()
+    actor, _ = wp.tid()
     coord = actors.root_coord[actor]
     if coord >= 0:
         # From the coordinates, so that what was set comes back to the last bit.
@@ -104,7 +104,7 @@ def read_body_state(
     rows: wp.array2d[float],  # [body, 13]
 ):
     """Write the row of one body."""
-    row = wp.tid()
+    row, _ = wp.tid()
     body = bodies.body[row]
     pose, velocity = body_q[body], body_qd[body]
     write_row(
@@ -125,7 +125,7 @@ def read_dof_state(
     rows: wp.array2d[float],  # [dof, 2]
 ):
     """Write the row of one degree of freedom."""
-    row = wp.tid()
+    row, _ = wp.tid()
     coord = dofs.coord[row]
     axis = dofs.ball_axis[row]
     position = float(0.0)
@@ -162,7 +162,8 @@ def write_root_state(
     world_frozen: wp.array[int],  # [world]
 ):
     """Put the root of one actor where its row says."""
-    actor = listed_actor(indices, wp.tid(), actors.root_body.shape[0])
+    thread, _ = wp.tid()
+    actor = listed_actor(indices, thread, actors.root_body.shape[0])
     if actor < 0:
         return
     p = wp.vec3(rows[actor, 0], rows[actor, 1], rows[actor, 2]) + actors.offset[actor]
@@ -199,7 +200,8 @@ def write_dof_state(
     world_frozen: wp.array[int],  # [world]
 ):
     """Put the joints of one actor where its rows say."""
-    actor = listed_actor(indices, wp.tid(), actors.root_body.shape[0])
+    thread, _ = wp.tid()
+    actor = listed_actor(indices, thread, actors.root_body.shape[0])
     if actor < 0:
         return
     first, end = actors.dof_start[actor], actors.dof_start[actor + 1]
@@ -228,7 +230,8 @@ def write_control(
     control: wp.array[float],  # [dof of the model]
 ):
     """Write targets or efforts of one actor to the degrees of freedom in the mode that they are for."""
-    actor = listed_actor(indices, wp.tid(), actors.root_body.shape[0])
+    thread, _ = wp.tid()
+    actor = listed_actor(indices, thread, actors.root_body.shape[0])
     if actor < 0:
         return
     for row in range(actors.dof_start[actor], actors.dof_start[actor + 1]):

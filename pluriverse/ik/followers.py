@@ -120,7 +120,7 @@ def follow_row(
     joint_q: wp.array2d[float],  # [row, coord] in and out
 ):
     """Set the following coordinates of a row."""
-    row = wp.tid()
+    row, _ = wp.tid()
     if rows.place_due[row] == 0:
         return
     first_world = rows.problem_world[rows.row_problem[row]]
@@ -151,7 +151,7 @@ def fold_row(
     jacobian: wp.array3d[float],  # [row, residual, dof] in and out
 ):
     """Add the columns of followers to those of their leaders, in a row."""
-    row = wp.tid()
+    row, _ = wp.tid()
     if rows.jacobian_due[row] == 0:
         return
     first_world = rows.problem_world[rows.row_problem[row]]

@@ -55,7 +55,7 @@ def write_limit_jacobian(
     jacobian: wp.array3d[float],  # [row, residual, dof] out
 ):
     """Write the slopes of the residuals of a row."""
-    row = wp.tid()
+    row, _ = wp.tid()
     if rows.jacobian_due[row] == 0:
         return
     problem = rows.row_problem[row]

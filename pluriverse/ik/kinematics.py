@@ -68,7 +68,7 @@ def _kernels() -> SimpleNamespace:
         body_q: wp.array2d[wp.transform],  # [row, body] out: m, xyzw
         joint_S_s: wp.array2d[wp.spatial_vector],  # [row, dof] out
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         if rows.place_due[row] == 0:
             return
         first_world = rows.problem_world[rows.row_problem[row]]
@@ -166,7 +166,7 @@ def pull_back_row(
     dof_gradient: wp.array2d[float],  # [row, dof] out
 ):
     """Turn gradients to bodies and coordinates of a row into gradients to its dofs."""
-    row = wp.tid()
+    row, _ = wp.tid()
     first_world = rows.problem_world[rows.row_problem[row]]
     for world in range(first_world, first_world + rows.world_count):
         template = topology.world_template[world]

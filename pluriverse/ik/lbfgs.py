@@ -82,7 +82,7 @@ def _kernels() -> SimpleNamespace:
         jacobian: wp.array3d[float],  # [row, residual, dof]
         gradient: wp.array2d[wp.float64],  # [row, dof] out
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         if rows.jacobian_due[row] == 0:
             return
         first_dof = world_dof[rows.problem_world[rows.row_problem[row]]]
@@ -106,7 +106,7 @@ def _kernels() -> SimpleNamespace:
         settled: wp.array[int],  # [row] in and out
         solved: wp.array[int],  # [problem]
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         if settled[row] != 0:
             return
         if solved[rows.row_problem[row]] != 0:
@@ -185,7 +185,7 @@ def _kernels() -> SimpleNamespace:
         best_q: wp.array2d[float],  # [row, coord] out
         best_gradient: wp.array2d[wp.float64],  # [row, dof] out
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         if rows.place_due[row] == 0:
             return
         total = sum_squares(row, residuals)
@@ -233,7 +233,7 @@ def _kernels() -> SimpleNamespace:
         iteration_count: wp.array[int],  # [row] in and out
         solved: wp.array[int],  # [problem] out
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         if settled[row] != 0:
             return
         iteration_count[row] = iteration_count[row] + 1

@@ -79,7 +79,7 @@ def _kernels() -> SimpleNamespace:
         settled: wp.array[int],  # [row] in and out
         solved: wp.array[int],  # [problem]
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         if settled[row] != 0:
             return
         if solved[rows.row_problem[row]] != 0:
@@ -153,7 +153,7 @@ def _kernels() -> SimpleNamespace:
         iteration_count: wp.array[int],  # [row] in and out
         solved: wp.array[int],  # [problem] out
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         if settled[row] != 0:
             return
         iteration_count[row] = iteration_count[row] + 1

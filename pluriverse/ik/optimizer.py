@@ -31,7 +31,7 @@ def make_row_due(
     solved: wp.array[int],  # [problem] out
 ):
     """Have everything of a row computed."""
-    row = wp.tid()
+    row, _ = wp.tid()
     solved[rows.row_problem[row]] = 0
     rows.place_due[row] = 1
     rows.jacobian_due[row] = 1
@@ -48,7 +48,7 @@ def begin_row(
     solved: wp.array[int],  # [problem] out
 ):
     """Sum the squared residuals of a row, and settle it where there is nothing to gain."""
-    row = wp.tid()
+    row, _ = wp.tid()
     total = wp.float64(0.0)
     for residual in range(residuals.shape[1]):
         total += wp.float64(residuals[row, residual]) * wp.float64(residuals[row, residual])
@@ -69,7 +69,7 @@ def copy_cost(
     costs: wp.array[float],  # [row] out
 ):
     """Copy the cost of a row to what users read."""
-    row = wp.tid()
+    row, _ = wp.tid()
     costs[row] = float(cost[row])
 
 

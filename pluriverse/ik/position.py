@@ -25,7 +25,7 @@ def write_position_residual(
     residuals: wp.array2d[float],  # [row, residual] out
 ):
     """Write the position error of the link in a row."""
-    row = wp.tid()
+    row, _ = wp.tid()
     if due[row] == 0:
         return
     problem = problem_idx[row]
@@ -50,7 +50,7 @@ def write_position_jacobian(
     jacobian: wp.array3d[float],  # [row, residual, dof] out
 ):
     """Write the velocities of the point of the link in a row."""
-    row = wp.tid()
+    row, _ = wp.tid()
     if rows.jacobian_due[row] == 0:
         return
     problem = rows.row_problem[row]

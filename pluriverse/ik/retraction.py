@@ -41,7 +41,7 @@ def _kernels() -> SimpleNamespace:
         scale: wp.float64,
         joint_q_out: wp.array[float],  # [row * coord] out
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         if rows.place_due[row] == 0:
             return
         first_world = rows.problem_world[rows.row_problem[row]]
@@ -82,7 +82,7 @@ def _kernels() -> SimpleNamespace:
         topology: Topology,
         joint_q: wp.array2d[float],  # [row, coord] in and out
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         first_world = rows.problem_world[rows.row_problem[row]]
         for world in range(first_world, first_world + rows.world_count):
             template = topology.world_template[world]

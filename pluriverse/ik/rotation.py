@@ -55,7 +55,7 @@ def write_rotation_residual(
     residuals: wp.array2d[float],  # [row, residual] out
 ):
     """Write the rotation error of the link in a row."""
-    row = wp.tid()
+    row, _ = wp.tid()
     if due[row] == 0:
         return
     problem = problem_idx[row]
@@ -83,7 +83,7 @@ def write_rotation_jacobian(
     jacobian: wp.array3d[float],  # [row, residual, dof] out
 ):
     """Write the rates of the rotation error of the link in a row."""
-    row = wp.tid()
+    row, _ = wp.tid()
     if rows.jacobian_due[row] == 0:
         return
     problem = rows.row_problem[row]

@@ -62,7 +62,7 @@ def _kernels() -> SimpleNamespace:
         joint_q: wp.array2d[float],  # [row, coord]
         step: wp.array2d[wp.float64],  # [row, dof] out
     ):
-        row = wp.tid()
+        row, _ = wp.tid()
         start = row % seed_count
         rows.place_due[row] = wp.min(start, 1)  # the first start is that of the user
         if start == 0:

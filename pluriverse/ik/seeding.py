@@ -13,7 +13,7 @@ def seed_row(
     gradient: wp.array2d[float],  # [row, residual] out
 ):
     """Set the gradient of one residual of a row to 1."""
-    row = wp.tid()
+    row, _ = wp.tid()
     gradient[row, residual] = 1.0
 
 
@@ -24,7 +24,7 @@ def store_row(
     jacobian: wp.array3d[float],  # [row, residual, dof] out
 ):
     """Copy the gradient of one residual of a row to its place in the Jacobian."""
-    row = wp.tid()
+    row, _ = wp.tid()
     for dof in range(jacobian.shape[2]):
         jacobian[row, residual, dof] = gradient[row, dof]
 

@@ -31,7 +31,7 @@ def spread_row(
     joint_q_out: wp.array2d[float],  # [row, coord] out
 ):
     """Copy the start of a problem to one of its rows."""
-    row = wp.tid()
+    row, _ = wp.tid()
     problem = row // seed_count
     for coord in range(count[problem]):
         joint_q_out[row, coord] = joint_q[first[problem] + coord]
@@ -47,7 +47,7 @@ def choose_row(
     joint_q_out: wp.array[float],  # [entry] out
 ):
     """Copy the row of least cost of a problem, the first of equal ones."""
-    problem = wp.tid()
+    problem, _ = wp.tid()
     best = problem * seed_count
     for row in range(best + 1, (problem + 1) * seed_count):
         # NaN of a row that failed is greater than any cost.

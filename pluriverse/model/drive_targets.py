@@ -26,7 +26,8 @@ def unify_target(
     joint_target_q_before: wp.array[float],  # [coord] m, rad, `joint_target_q` after the last call
 ):
     """Make both names of the targets of one world agree."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     template = topology.world_template[world]

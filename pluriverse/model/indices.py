@@ -92,7 +92,7 @@ def count_wrong_index(
     bounds: wp.array[int],  # [kind] out
 ):
     """Count one index if it is negative or not below `bound`."""
-    entry = wp.tid()
+    entry, _ = wp.tid()
     value = wp.int64(words[entry, 0])
     if words.shape[1] > 1:
         value = wp.int64(words[entry, 1]) * wp.int64(4294967296) + wp.int64(wp.uint32(words[entry, 0]))
@@ -108,7 +108,7 @@ def narrow_index(
     narrow: wp.array[int],  # [entry]
 ):
     """Copy one index, as -1 if it is negative or has more than 31 bits."""
-    entry = wp.tid()
+    entry, _ = wp.tid()
     value = words[entry, 0]
     if words.shape[1] > 1:
         if words[entry, 1] != 0:
@@ -122,7 +122,7 @@ def read_byte(
     mask: wp.array[bool],  # [entry]
 ):
     """Copy one truth value: every byte but 0 is true."""
-    entry = wp.tid()
+    entry, _ = wp.tid()
     mask[entry] = values[entry] != wp.uint8(0)
 
 

@@ -27,7 +27,7 @@ def claim_world(
     claimed: wp.array[int],  # [world] out: a slot that names it
 ):
     """Claim the world of one slot."""
-    slot = wp.tid()
+    slot, _ = wp.tid()
     world = worlds[slot]
     if world >= 0 and world < claimed.shape[0]:
         claimed[world] = slot
@@ -43,7 +43,7 @@ def check_world(
     wrong_bound: wp.array[int],  # [kind of index] out
 ):
     """Copy one slot, as -1 if it names no world or did not get the one it names."""
-    slot = wp.tid()
+    slot, _ = wp.tid()
     world = worlds[slot]
     result = int(-1)
     if world >= 0 and world < claimed.shape[0]:

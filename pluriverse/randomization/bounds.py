@@ -30,7 +30,8 @@ def update_bounds(
     shape_collision_radius: wp.array[float],  # [shape] m
 ):
     """Bound the shapes of one world."""
-    environment = selected_environment(episode, wp.tid())
+    thread, _ = wp.tid()
+    environment = selected_environment(episode, thread)
     if environment < 0:
         return
     world = episode.world[environment]

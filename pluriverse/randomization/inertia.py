@@ -48,7 +48,8 @@ def transform_pseudo_inertia(
     With U = exp(α) [[A, t], [0, 1]] the mass at x goes to A x + t: m' = exp(2α) m, c' = A c + t and
     Σ' = exp(2α) A Σ Aᵀ.
     """
-    environment = selected_environment(episode, wp.tid())
+    thread, _ = wp.tid()
+    environment = selected_environment(episode, thread)
     if environment < 0:
         return
     world = episode.world[environment]
@@ -116,7 +117,8 @@ def write_inertia_factor(
     body_inertia: wp.array[wp.mat33],  # [body] kg·m² about the centre of mass, body axes
 ):
     """Draw increments of the parameters of the factors of the bodies of one world."""
-    environment = selected_environment(episode, wp.tid())
+    thread, _ = wp.tid()
+    environment = selected_environment(episode, thread)
     if environment < 0:
         return
     world = episode.world[environment]

@@ -45,7 +45,8 @@ def write_initial_state(
     joint_qd: wp.array[float],  # [dof]
 ):
     """Draw the initial joint state of one world."""
-    environment = selected_environment(episode, wp.tid())
+    thread, _ = wp.tid()
+    environment = selected_environment(episode, thread)
     if environment < 0:
         return
     world = episode.world[environment]

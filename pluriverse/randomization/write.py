@@ -63,7 +63,8 @@ def selected_environment(episode: Episode, slot: int) -> int:
 @wp.kernel(enable_backward=False, module="pluriverse.randomization.write")
 def count_episode(episode: Episode):
     """Count one environment further."""
-    environment = selected_environment(episode, wp.tid())
+    thread, _ = wp.tid()
+    environment = selected_environment(episode, thread)
     if environment >= 0:
         before = episode.count[environment]
         episode.count[environment] = before + 1
@@ -75,7 +76,7 @@ def list_world(
     worlds: wp.array[int],  # [slot] -1 for environments that are not meant
 ):
     """Write the world of one environment into a list to launch over."""
-    slot = wp.tid()
+    slot, _ = wp.tid()
     environment = selected_environment(episode, slot)
     world = int(-1)
     if environment >= 0:
@@ -99,7 +100,8 @@ def write_property(
     value: wp.array[float],  # [entity word]
 ):
     """Draw the entries of one world."""
-    environment = selected_environment(episode, wp.tid())
+    thread, _ = wp.tid()
+    environment = selected_environment(episode, thread)
     if environment < 0:
         return
     world = episode.world[environment]
@@ -145,7 +147,8 @@ def write_rotation(
     value: wp.array[wp.transform],  # [entity] m, xyzw
 ):
     """Rotate the poses of one world. Their positions do not change."""
-    environment = selected_environment(episode, wp.tid())
+    thread, _ = wp.tid()
+    environment = selected_environment(episode, thread)
     if environment < 0:
         return
     world = episode.world[environment]
@@ -175,7 +178,8 @@ def restore_property(
     value: wp.array[float],  # [entity word]
 ):
     """Restore the entries of one world to their defaults."""
-    environment = selected_environment(episode, wp.tid())
+    thread, _ = wp.tid()
+    environment = selected_environment(episode, thread)
     if environment < 0:
         return
     world = episode.world[environment]

@@ -25,7 +25,7 @@ def spread_world_mask(
     selected: wp.array[bool],  # [row]
 ):
     """Select one row if its world is selected."""
-    row = wp.tid()
+    row, _ = wp.tid()
     selected[row] = mask[row_slot[row]]
 
 
@@ -35,7 +35,8 @@ def mark_row(
     selected: wp.array[bool],  # [row]
 ):
     """Select the row of one entry; invalid entries are ignored here and counted elsewhere."""
-    row = indices[wp.tid()]
+    thread, _ = wp.tid()
+    row = indices[thread]
     if row >= 0 and row < selected.shape[0]:
         selected[row] = True
 

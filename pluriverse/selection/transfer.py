@@ -28,7 +28,7 @@ def _kernels(word: Any) -> SimpleNamespace:
         values: wp.array2d[word],  # [element, word]
     ):
         """Copy one entry out of an array."""
-        entry = wp.tid()
+        entry, _ = wp.tid()
         target = entry
         if value_index.shape[0] > 0:
             target = value_index[entry]
@@ -46,7 +46,7 @@ def _kernels(word: Any) -> SimpleNamespace:
         target: wp.array2d[word],  # [entity, word]
     ):
         """Copy one entry into an array, if its row is selected."""
-        entry = wp.tid()
+        entry, _ = wp.tid()
         if selected.shape[0] > 0:
             if not selected[entry_row[entry]]:
                 return

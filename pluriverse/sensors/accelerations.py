@@ -110,7 +110,8 @@ def _kernels() -> SimpleNamespace:
         body_acceleration: wp.array[wp.spatial_vector],  # [body] m/s^2 of the centre of mass, rad/s^2
         body_transmitted: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         if world_frozen[world] != 0:

@@ -75,7 +75,8 @@ def sum_pressure(
     weight: wp.array2d[float],  # [sensor, counterpart] N
 ):
     """Sum the contact forces of one world on its sensors."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     start = contact_start[world]

@@ -54,7 +54,8 @@ def sum_contact_wrench(
     wrench: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
 ):
     """Sum the contact forces on the bodies of one world; they act in the middle between both surfaces."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     template = topology.world_template[world]

@@ -147,7 +147,8 @@ def count_sample(
     time: wp.array[wp.float64],  # [world] s
 ):
     """Advance the time of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     if world_frozen[world] == 0:
@@ -165,7 +166,7 @@ def begin_episode(
     active: wp.array[int],  # [slot] the world, -1 for one that is not meant
 ):
     """Start an episode of one world."""
-    slot = wp.tid()
+    slot, _ = wp.tid()
     world = worlds[slot]
     active[slot] = -1
     if world < 0 or world >= sample.shape[0]:

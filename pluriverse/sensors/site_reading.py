@@ -46,7 +46,7 @@ def measure_site(
     gyroscope: wp.array[wp.vec3],  # [sensor] rad/s, axes of the site
 ):
     """Write the specific force and the angular velocity at one site."""
-    sensor = wp.tid()
+    sensor, _ = wp.tid()
     shape = site[sensor]
     body = shape_body[shape]
     pose = shape_pose(shape, shape_body, shape_transform, body_q)
@@ -99,7 +99,7 @@ def relate_shape(
     transforms: wp.array[wp.transform],  # [sensor] m, xyzw
 ):
     """Write the pose of one shape in the frame of another."""
-    sensor = wp.tid()
+    sensor, _ = wp.tid()
     own = shape_pose(shape[sensor], shape_body, shape_transform, body_q)
     other = shape_pose(reference[sensor], shape_body, shape_transform, body_q)
     transforms[sensor] = wp.transform_inverse(other) * own

@@ -101,7 +101,8 @@ def carry_worlds(
     sound: MotionArrays,
 ):
     """Publish the state of a few worlds; for a frozen world the last finite one."""
-    first_slot = wp.tid() * slot_count
+    thread, _ = wp.tid()
+    first_slot = thread * slot_count
     end_slot = wp.min(first_slot + slot_count, worlds.shape[0])
     world_count = body_bound.shape[0] - 1
     # Worlds that are neighbours in memory are copied at once: finding a small world takes longer than copying

@@ -22,7 +22,8 @@ def accumulate_statistic(
     iteration_peak: wp.array[int],  # [world]
 ):
     """Add the numbers of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     contacts = contact_count[world]

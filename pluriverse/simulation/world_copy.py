@@ -41,7 +41,8 @@ def copy_world(
     body_f_out: wp.array[wp.spatial_vector],  # [body] N, N m, world axes
 ):
     """Copy the state of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= body_bound.shape[0] - 1:
         return  # an index on the device that names no world
     if mask.shape[0] > 0:
@@ -72,7 +73,8 @@ def _custom_kernels() -> SimpleNamespace:
         target: wp.array2d[wp.uint8],  # [row, byte]
     ):
         """Copy the rows that an array has for one world."""
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0 or world >= start.shape[0] - 1:
             return  # an index on the device that names no world
         if mask.shape[0] > 0:

@@ -35,7 +35,8 @@ def reset_world(
     body_f_out: wp.array[wp.spatial_vector],  # [body] N, N·m, world axes
 ):
     """Reset the chosen parts of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= body_bound.shape[0] - 1:
         return  # an index on the device that names no world
     if mask.shape[0] > 0:

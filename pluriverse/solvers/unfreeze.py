@@ -16,7 +16,8 @@ def unfreeze_world(
     world_frozen: wp.array[int],  # [world]
 ):
     """Unfreeze one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= world_frozen.shape[0]:
         return  # an index on the device that names no world
     if mask.shape[0] > 0:

@@ -48,7 +48,7 @@ def pull_body(
     body_f: wp.array[wp.spatial_vector],  # [body] N, N m, world axes
 ):
     """Add the force of one spring to its body."""
-    index = wp.tid()
+    index, _ = wp.tid()
     axes = table.axes[index]
     if axes == 0:
         return

@@ -36,7 +36,7 @@ def pull_joints(
     joint_f: wp.array[float],  # [dof] N, N m
 ):
     """Write the forces of the tendons of one articulation."""
-    owner = wp.tid()
+    owner, _ = wp.tid()
     articulation, first_dof, count = table.articulation[owner], table.first_dof[owner], table.dof_count[owner]
     first = table.tendon_start[owner]
     tendons = table.tendon_start[owner + 1] - first

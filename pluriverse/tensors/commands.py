@@ -54,7 +54,8 @@ def apply_commands(
     joint_f: wp.array[float],  # [dof]
 ):
     """Make the commands of the robots of one world agree with the control."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= table.world_row.shape[0] - 1:
         return
     if mask.shape[0] > 0:

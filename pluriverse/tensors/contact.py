@@ -40,7 +40,8 @@ def add_contact_forces(
     forces: wp.array2d[wp.vec3],  # [row, body] N, world axes
 ):
     """Add the contacts of one world to the forces on the bodies of its robots."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     start = contact_start[world]
@@ -75,7 +76,8 @@ def count_times(
     times: ContactTimes,  # out
 ):
     """Update the contact and air times of the bodies of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     for row in range(table.world_row[world], table.world_row[world + 1]):
@@ -103,7 +105,8 @@ def clear_robots(
     times: ContactTimes,  # out
 ):
     """Clear the sums over a step, and also the times if a world was reset."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= table.world_row.shape[0] - 1:
         return
     if mask.shape[0] > 0:

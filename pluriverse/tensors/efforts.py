@@ -32,7 +32,8 @@ def add_efforts(
     joint_torques: wp.array2d[float],  # [row, dof] N or N·m
 ):
     """Add the efforts of the robots of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     for row in range(table.world_row[world], table.world_row[world + 1]):

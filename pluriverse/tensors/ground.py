@@ -92,7 +92,8 @@ def measure_over_planes(
     foot_heights: wp.array2d[float],  # [row, foot] m
 ):
     """Measure the heights of the robots of one world over endless planes."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= table.world_row.shape[0] - 1:
         return
     if mask.shape[0] > 0:
@@ -122,7 +123,8 @@ def measure_over_shapes(
     foot_heights: wp.array2d[float],  # [row, foot] m
 ):
     """Lower the heights of the robots of one world to those over the shapes below them."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= table.world_row.shape[0] - 1:
         return
     if mask.shape[0] > 0:

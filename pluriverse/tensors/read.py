@@ -118,7 +118,8 @@ def read_robots(
     out: RobotReadings,
 ):
     """Read the robots of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= table.world_row.shape[0] - 1:
         return  # an index on the device that names no world
     if mask.shape[0] > 0:

@@ -29,7 +29,8 @@ def begin_episode(
     episode: wp.array[int],  # [environment]
 ):
     """Count one environment further."""
-    environment = environments[wp.tid()]
+    thread, _ = wp.tid()
+    environment = environments[thread]
     if is_selected(environment, episode.shape[0], mask):
         count = episode[environment]
         episode[environment] = count + 1
@@ -47,7 +48,8 @@ def draw_variant(
     variant: wp.array[int],  # [environment]
 ):
     """Draw the variant of an entity in one environment."""
-    environment = environments[wp.tid()]
+    thread, _ = wp.tid()
+    environment = environments[thread]
     if not is_selected(environment, episode.shape[0], mask):
         return
     block = philox(
@@ -74,7 +76,8 @@ def take_variant(
     variant: wp.array[int],  # [environment]
 ):
     """Give one environment its requested variant."""
-    environment = environments[wp.tid()]
+    thread, _ = wp.tid()
+    environment = environments[thread]
     if not is_selected(environment, variant.shape[0], mask):
         return
     selected = requested[environment]
@@ -95,7 +98,8 @@ def set_layout(
     environment_tuple: wp.array[int],  # [environment]
 ):
     """Set the layout of one entity as a digit in the tuple of one environment."""
-    environment = environments[wp.tid()]
+    thread, _ = wp.tid()
+    environment = environments[thread]
     if is_selected(environment, environment_tuple.shape[0], mask):
         before = environment_tuple[environment]
         digit = (before // below) % layout_count
@@ -111,7 +115,8 @@ def move_environment(
     environment_world: wp.array[int],  # [environment]
 ):
     """Send one environment to its own world of its tuple."""
-    environment = environments[wp.tid()]
+    thread, _ = wp.tid()
+    environment = environments[thread]
     if is_selected(environment, environment_world.shape[0], mask):
         environment_world[environment] = tuple_first[environment_tuple[environment]] + environment
 
@@ -124,7 +129,7 @@ def list_world(
     worlds: wp.array[int],  # [slot] -1 for environments that are not meant
 ):
     """Write the world of one environment into a list to launch over."""
-    slot = wp.tid()
+    slot, _ = wp.tid()
     environment = environments[slot]
     world = int(-1)
     if is_selected(environment, environment_world.shape[0], mask):
@@ -149,7 +154,8 @@ def copy_targets(
     joint_target_vel_out: wp.array[float],  # [dof] m/s, rad/s
 ):
     """Give the control of one world the forces and targets of the model."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     if not is_selected(world, world_dof.shape[0] - 1, mask):

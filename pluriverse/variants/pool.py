@@ -55,7 +55,7 @@ def release_worlds(
     pool: WorldPool,
 ):
     """Take back the worlds of one kind."""
-    kind = wp.tid()
+    kind, _ = wp.tid()
     free = pool.free_count[kind]
     for slot in range(environments.shape[0]):
         environment = environments[slot]
@@ -76,7 +76,7 @@ def acquire_worlds(
     pool: WorldPool,
 ):
     """Hand out the worlds of one kind, as long as there are any."""
-    kind = wp.tid()
+    kind, _ = wp.tid()
     free = pool.free_count[kind]
     for slot in range(environments.shape[0]):
         environment = environments[slot]
@@ -123,7 +123,8 @@ def fit_variant(
     variant: wp.array[int],  # [environment] of that entity
 ):
     """Set the variant of an entity in one environment to one of its world's layout."""
-    environment = environments[wp.tid()]
+    thread, _ = wp.tid()
+    environment = environments[thread]
     if not is_selected(environment, variant.shape[0], mask):
         return
     kind = environment_tuple[environment]

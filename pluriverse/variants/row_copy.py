@@ -33,7 +33,8 @@ def _copy_kernel(dtype: Any) -> Any:
         defaults: wp.array[dtype],  # [entity word]
     ):
         """Copy the row of one environment."""
-        environment = environments[wp.tid()]
+        thread, _ = wp.tid()
+        environment = environments[thread]
         if environment < 0 or environment >= environment_world.shape[0]:
             return  # an index on the device that names no environment
         if mask.shape[0] > 0:

@@ -261,7 +261,8 @@ def clear_world_stiffness(
     stiffness: wp.array[float],  # [slot] N/m
 ):
     """Leave the stiffness of all contacts of one world to the materials."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     for slot in range(start[world], start[world + 1]):

@@ -122,7 +122,7 @@ def find_seam(
     found: wp.array2d[int],  # [sample, SEAM_TRIANGLE_COUNT]
 ):
     """List the other triangles that a point of a boundary edge lies on."""
-    sample = wp.tid()
+    sample, _ = wp.tid()
     position = point[sample]
     ball = wp.vec3(tolerance, tolerance, tolerance)
     query = wp.mesh_query_aabb(mesh, position - ball, position + ball)

@@ -25,7 +25,7 @@ def measure_triangle(
     longest: wp.array[wp.float64],  # [triangle] m^2, square of the longest edge
 ):
     """Measure one triangle."""
-    t = wp.tid()
+    t, _ = wp.tid()
     corner = triangle[t]
     a = point[corner[0]]
     b = point[corner[1]]
@@ -49,7 +49,7 @@ def mark_sharp_edge(
     sharp: wp.array[wp.uint8],  # [3 * triangle]
 ):
     """Mark one edge of one triangle that is convex, or has no other triangle."""
-    side = wp.tid()
+    side, _ = wp.tid()
     t = side / 3
     start = opposite_start[side]
     end = opposite_start[side + 1]
@@ -78,7 +78,7 @@ def average_edge_normal(
     edge_spread: wp.array[float],  # [3 * triangle] rad
 ):
     """Write the mean normal at one edge of two triangles, and how far theirs are from it."""
-    edge = wp.tid()
+    edge, _ = wp.tid()
     first = normal[one[edge] / 3]
     second = normal[other[edge] / 3]
     mean = first + second

@@ -88,7 +88,7 @@ def value_terms(
     values: wp.array2d[float],  # [term, env]
 ):
     """Value the step of one environment."""
-    env = wp.tid()
+    env, _ = wp.tid()
     velocity, spin = base_linear_velocities[env], base_angular_velocities[env]
     gravity = projected_gravity[env]
     forward, sideways = commands[env, 0], commands[env, 1]

@@ -28,7 +28,7 @@ def cast_ray(
     normal: wp.array[wp.vec3],  # [ray] world axes, 0 where nothing is hit
 ):
     """Cast one ray into one world."""
-    ray = wp.tid()
+    ray, _ = wp.tid()
     world = ray_world[ray]
     origin = ray_origin[ray]
     direction = wp.normalize(ray_direction[ray])

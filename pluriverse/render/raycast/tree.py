@@ -182,7 +182,8 @@ def make_world_tree(
     scene: RayScene,
 ):
     """Build the tree of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= scene.node_start.shape[0] - 2:
         return
     if mask.shape[0] > 0:

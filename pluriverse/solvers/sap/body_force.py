@@ -32,7 +32,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         sap: SapData,
         body_force: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

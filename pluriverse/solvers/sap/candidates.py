@@ -170,7 +170,8 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
 
         If an idle contact acts, the world goes into the list of those to be solved again at once.
         """
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if is_first != 0:
             repeats.round[world] = 0
         template = shapes.world_template[world]
@@ -259,7 +260,8 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         repeats: Repeats,
     ):
         """Add a world to the list if its solution would have used contacts that were found later."""
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         added_found = contacts.added_found[world]
         if added_found == contacts.known[world]:
             return

@@ -182,7 +182,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
         dynamics: DynamicsData,
         sap: SapData,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

@@ -143,7 +143,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         sap: SapData,
         dt: real,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

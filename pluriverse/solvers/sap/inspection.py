@@ -59,7 +59,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
         sap: SapData,
         coupled_count: wp.array[int],  # [slot]
     ):
-        slot = wp.tid()
+        slot, _ = wp.tid()
         world = worlds[slot]
         if world < 0:
             return

@@ -75,7 +75,8 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         sigma: real,
         sap: SapData,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         start = sap.contact_start[world]

@@ -109,7 +109,8 @@ def _kernels(
         dynamics: DynamicsData,
         sap: SapData,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         # One thread steps all worlds of a launch on a CPU, one after the other: they share its scratch.

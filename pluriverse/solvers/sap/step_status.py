@@ -80,7 +80,8 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         depth_limit: real,  # m
         dt: real,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         template = topology.world_template[world]

@@ -63,7 +63,8 @@ def derive_world(
     world_frozen: wp.array[int],  # [world] out
 ):
     """Derive the fields of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     if selected[world] == 0:

@@ -99,7 +99,8 @@ def step_world(
     status: CpuStepStatus,
 ):
     """Make one step of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     status.stepped[world] = 0
@@ -141,7 +142,7 @@ def step_world(
     failed = int(0)
     if sound:
         # The worker of the previous world, which the same thread has just released, is warm in the cache.
-        before = wp.max(worlds[wp.max(wp.tid() - 1, 0)], 0)
+        before = wp.max(worlds[wp.max(thread - 1, 0)], 0)
         worker = acquire_worker(
             engine.worker_taken, engine.world_worker[before], engine.worker_count, engine.function[YIELD]
         )

@@ -49,7 +49,8 @@ def sum_contact_force(
     body_force: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
 ):
     """Sum the contact forces on the bodies of a world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     template = topology.world_template[world]

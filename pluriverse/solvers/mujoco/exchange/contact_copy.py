@@ -34,7 +34,8 @@ class ContactArrays:
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.exchange.contact_copy")
 def copy_world_contact(worlds: wp.array[int], source: ContactArrays, target: ContactArrays):
     """Copy the contacts of one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     first = source.start[world]

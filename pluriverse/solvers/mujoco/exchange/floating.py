@@ -79,7 +79,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         world_age: wp.array[int],  # [world] 0: the state is read
         rows: Rows,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         if world_frozen[world] != 0:
@@ -147,7 +148,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_q: wp.array[float],  # [coord] m, rad
         joint_qd: wp.array[float],  # [dof] m/s, rad/s
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         if world_stepped[world] == 0:

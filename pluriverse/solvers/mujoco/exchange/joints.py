@@ -110,7 +110,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         interval: int,  # take it in every so many steps; 0: only where rows are not known
         rows: Rows,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         if world_frozen[world] != 0:
@@ -278,7 +279,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_q: wp.array[float],  # [coord] m, rad
         joint_qd: wp.array[float],  # [dof] m/s, rad/s
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         group = maps.world_group[world]

@@ -167,7 +167,8 @@ def _push_kernel(real: Any) -> wp.Kernel:
         dt: wp.float64,
         rows: Rows,
     ):
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         group = maps.world_group[world]
@@ -217,7 +218,8 @@ def _pull_kernel() -> wp.Kernel:
         joint_qd: wp.array[float],  # [dof] m/s, rad/s
     ):
         """Write the prescribed state of the kinematic joints of a world."""
-        world = worlds[wp.tid()]
+        thread, _ = wp.tid()
+        world = worlds[thread]
         if world < 0:
             return
         if world_stepped[world] == 0:

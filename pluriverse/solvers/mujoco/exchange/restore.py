@@ -36,7 +36,8 @@ def restore_world(
     arrays: RestoreArrays,
 ):
     """Restore a world that was not stepped, or freeze and restore one whose poses are not finite."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     template = topology.world_template[world]

@@ -144,7 +144,7 @@ def body_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the gravity of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world >= 0:
             write_vec3(fields.opt_gravity, row, widen(gravity[world]))
@@ -161,7 +161,7 @@ def body_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the mass properties of the bodies of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return
@@ -216,7 +216,7 @@ def body_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the poses of the bodies and joints of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return

@@ -137,7 +137,7 @@ def constraint_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the constraints of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return
@@ -188,7 +188,7 @@ def constraint_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the distance constraints of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return
@@ -234,7 +234,7 @@ def constraint_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the `solref` of the tendon limits of one world with force-space gains."""
-        row = wp.tid()
+        row, _ = wp.tid()
         if selected_world(worlds, selected, row) < 0:
             return
         for tendon in range(maps.tendon_count):

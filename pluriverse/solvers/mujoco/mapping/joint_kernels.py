@@ -125,7 +125,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write losses and armature of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return
@@ -151,7 +151,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the ranges of the joints of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return
@@ -187,7 +187,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the gains of the drives of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return
@@ -238,7 +238,7 @@ def joint_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the `solref` of the joint limits of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return

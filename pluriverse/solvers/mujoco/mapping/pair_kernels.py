@@ -108,7 +108,7 @@ def pair_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the pairs of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return

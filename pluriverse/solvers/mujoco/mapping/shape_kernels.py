@@ -240,7 +240,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write poses, sizes and meshes of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return
@@ -334,7 +334,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write the contact properties of one world."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return
@@ -382,7 +382,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
         fields: fields_type,
     ):
         """Write which geoms of one world collide."""
-        row = wp.tid()
+        row, _ = wp.tid()
         world = selected_world(worlds, selected, row)
         if world < 0:
             return

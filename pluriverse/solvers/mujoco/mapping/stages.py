@@ -290,7 +290,8 @@ def select_world(
     selected: wp.array[int],  # [world] out
 ):
     """Mark one world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0 or world >= selected.shape[0]:
         return
     if mask.shape[0] > 0:

@@ -95,7 +95,8 @@ def clear_external_count(
     pressing: wp.array[int],  # [world] contacts that press
 ):
     """Reset the number of pressing contacts of a world."""
-    pressing[group_worlds[wp.tid()]] = 0
+    row, _ = wp.tid()
+    pressing[group_worlds[row]] = 0
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.external_contacts")
@@ -116,7 +117,7 @@ def push_external_contact(
     pressing: wp.array[int],  # [world] contacts that press
 ):
     """Pass one slot to MuJoCo Warp."""
-    index = wp.tid()
+    index, _ = wp.tid()
     slot, row = slots[index], slot_rows[index]
     world = group_worlds[row]
     if index == 0:
@@ -224,7 +225,7 @@ def pull_external_force(
     force: wp.array[wp.vec3],  # [slot]
 ):
     """Copy back the force of one slot."""
-    index = wp.tid()
+    index, _ = wp.tid()
     if listed[group_worlds[slot_rows[index]]] == 0:
         return
     result = wp.vec3()

@@ -57,7 +57,8 @@ def list_world(
     listed: wp.array[int],  # [world] 1: to be stepped
 ):
     """Mark a world for stepping."""
-    listed[worlds[wp.tid()]] = 1
+    thread, _ = wp.tid()
+    listed[worlds[thread]] = 1
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.step_status")
@@ -72,7 +73,7 @@ def keep_row(
     kept: Rows,
 ):
     """Save the rows of a world that is not listed; give a frozen one a valid state for the step."""
-    row = wp.tid()
+    row, _ = wp.tid()
     world = group_worlds[row]
     qpos = maps.world_start[world, NQ]
     qvel = maps.world_start[world, NV]
@@ -99,7 +100,8 @@ def keep_row(
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.warp.step_status")
 def clear_world_contact(worlds: wp.array[int], contacts: ContactArrays):
     """Clear the contacts of a world."""
-    world = worlds[wp.tid()]
+    thread, _ = wp.tid()
+    world = worlds[thread]
     if world < 0:
         return
     contacts.found[world] = 0
@@ -128,7 +130,7 @@ def list_contact(
     contacts: ContactArrays,
 ):
     """List one contact that took part in the step."""
-    contact = wp.tid()
+    contact, _ = wp.tid()
     if contact >= source.count[0] or source.efc_address[contact, 0] < 0:
         return
     world = group_worlds[source.world[contact]]
@@ -171,7 +173,7 @@ def finalize_row(
     status: WarpStepStatus,
 ):
     """Write the status of one world."""
-    row = wp.tid()
+    row, _ = wp.tid()
     world = group_worlds[row]
     qpos = maps.world_start[world, NQ]
     qvel = maps.world_start[world, NV]
@@ -240,4 +242,5 @@ def set_time_step(
     dt: float,  # s
 ):
     """Set the time step of a group [s]."""
-    timestep[wp.tid()] = dt
+    group, _ = wp.tid()
+    timestep[group] = dt

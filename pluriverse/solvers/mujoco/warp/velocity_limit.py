@@ -107,7 +107,7 @@ def limit_row_speed(
     rows: Rows,
 ):
     """Limit the speeds of one world, and update its coordinates accordingly."""
-    row = wp.tid()
+    row, _ = wp.tid()
     world = group_worlds[row]
     group = maps.world_group[world]
     qpos0 = maps.world_start[world, NQ]
