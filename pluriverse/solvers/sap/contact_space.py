@@ -39,6 +39,7 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.contact_mobility import contact_mobility_functions
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import vec3_type, vec6_type
+from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.coulomb import coulomb_functions
@@ -264,7 +265,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             size += int(sap.contact_dof0[slot] >= 0 and sap.contact_dof1[slot] >= 0)
         return size <= CONTACTS_MAX
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def solve_contacts(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],

@@ -27,6 +27,7 @@ import warp as wp
 
 from pluriverse.math.contact_mobility import contact_mobility_functions
 from pluriverse.math.precision import mat33_type, vec3_type
+from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
 from pluriverse.solvers.sap.workspace import sap_struct
 
@@ -117,7 +118,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
         sap.space_compliance[c] = compliance
         return error
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def find_coulomb_impulses(
         sap: wp.ref[SapData], region: int, count: int, w: int, work: int, optimality: real, is_start: int
     ) -> int:

@@ -21,6 +21,7 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.block_cholesky import block_cholesky, order_blocks
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
+from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.cone_moments import cone_moment_functions
@@ -68,7 +69,7 @@ def hessian_functions(
     springs = spring_functions(real, linear)
     couple_springs, add_spring_stiffness = springs.couple_springs, springs.add_spring_stiffness
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def find_coupling(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> int:
         """Mark the trees that contacts with an impulse, or equality constraints, couple.
 
@@ -214,7 +215,7 @@ def hessian_functions(
                 j = topology.dof_parent[first + j]
             i = topology.dof_parent[first + i]
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def assemble(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
@@ -446,7 +447,7 @@ def hessian_functions(
                         block,
                     )
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def factorize_and_solve(
         topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, coupled_count: int
     ) -> int:

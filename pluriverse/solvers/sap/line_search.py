@@ -23,6 +23,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.precision import vec3_type
+from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.equality import equality_functions
@@ -266,7 +267,7 @@ def line_search_functions(
                     search.status = ROOT_ITERATIONS_EXHAUSTED
         return search
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def search_line(
         topology: wp.ref[Topology],
         sap: wp.ref[SapData],

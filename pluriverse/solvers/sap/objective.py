@@ -9,6 +9,7 @@ import warp as wp
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import vec3_type
+from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.equality import equality_functions
@@ -60,7 +61,7 @@ def objective_functions(
             dof0,
         )
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def begin_momenta(
         topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
     ):
@@ -87,7 +88,7 @@ def objective_functions(
             cost += evaluate_equalities(sap, world) + evaluate_springs(sap, world)
         return cost
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def gradient_norms(
         topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
     ) -> vec3:

@@ -14,6 +14,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec3_type, vec6_type
+from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.equality import equality_functions
@@ -50,7 +51,7 @@ def sweep_functions(
         )
         return free and sap.node_contact[node0 + node] == VISITED
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def term_velocities(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
@@ -88,7 +89,7 @@ def sweep_functions(
         if wp.static(equality):
             measure_equalities(topology, sap, world, dof_rate, equality_rate)
 
-    @wp.func(inline=True)
+    @wp.func(inline=stages_inline())
     def joint_impulses(
         topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
     ):
