@@ -77,49 +77,32 @@ _ORDER = """
     return used;
 """
 
-_BLOCK_UPDATE = """
-    // T <- T - X Y^T with T n_i x n_j, X n_i x n_k, Y n_j x n_k, all column-major. Free bodies have six
-    // dofs, and a trip count that the compiler knows is worth a factor of three.
-    auto update = [](T* target, const T* x, const T* y, int n_i, int n_j, int n_k) {
-        if (n_i == 6 && n_j == 6 && n_k == 6) {
-            for (int c = 0; c < 6; ++c) {
-                T t[6];
-                for (int r = 0; r < 6; ++r) t[r] = target[6 * c + r];
-                for (int k = 0; k < 6; ++k)
-                    for (int r = 0; r < 6; ++r) t[r] -= x[6 * k + r] * y[6 * k + c];
-                for (int r = 0; r < 6; ++r) target[6 * c + r] = t[r];
-            }
-            return;
-        }
-        for (int c = 0; c < n_j; ++c) {
-            T* tc = target + n_i * c;
-            int r = 0;
-            for (; r + 8 <= n_i; r += 8) {
-                T t[8];
-                for (int e = 0; e < 8; ++e) t[e] = tc[r + e];
-                for (int k = 0; k < n_k; ++k)
-                    for (int e = 0; e < 8; ++e) t[e] -= x[n_i * k + r + e] * y[n_j * k + c];
-                for (int e = 0; e < 8; ++e) tc[r + e] = t[e];
-            }
-            for (; r + 2 <= n_i; r += 2) {
-                T t[2];
-                for (int e = 0; e < 2; ++e) t[e] = tc[r + e];
-                for (int k = 0; k < n_k; ++k)
-                    for (int e = 0; e < 2; ++e) t[e] -= x[n_i * k + r + e] * y[n_j * k + c];
-                for (int e = 0; e < 2; ++e) tc[r + e] = t[e];
-            }
-            for (; r < n_i; ++r) {
-                T t = tc[r];
-                for (int k = 0; k < n_k; ++k) t -= x[n_i * k + r] * y[n_j * k + c];
-                tc[r] = t;
-            }
-        }
+_COMMON = """
+    using word = unsigned long long;
+    auto lowest_bit = [](word bits) {
+    #ifdef __CUDA_ARCH__
+        return __ffsll((long long)bits) - 1;
+    #else
+        return __builtin_ctzll(bits);
+    #endif
     };
+    // A column of a block of six rows, as free bodies have them, in vector registers: in loops over six
+    // rows the compiler mixes vectors of two lengths and moves numbers between them.
+    #if defined(__clang__) && !defined(__CUDA_ARCH__)
+    #define PV_SIX_ROWS
+    #endif
+"""
+
+# Products and sums become one operation here: nothing is meant to cancel to the last bit.
+_CONTRACT = """
+    #if defined(__clang__) && !defined(__CUDA_ARCH__)
+    #pragma clang fp contract(fast)
+    #endif
 """
 
 _FACTORIZE = (
-    """
-    using word = unsigned long long;
+    _COMMON
+    + """
     const int n = tree_count;
     const int words = (n + 63) / 64;
     const word* graph = (const word*)(adjacency.data + adjacency_base);
@@ -129,13 +112,31 @@ _FACTORIZE = (
     const int* loc = location.data + location_base;
     T* value = H.data + base;
     int ok = 1;
+    #ifdef PV_SIX_ROWS
+    typedef T vector4 __attribute__((ext_vector_type(4), aligned(sizeof(T))));
+    typedef T vector2 __attribute__((ext_vector_type(2), aligned(sizeof(T))));
+    #endif
+
+    // D <- L with D = L L^T, m x m, and the inverses of its diagonal in their place.
+    auto factorize_diagonal = [&](T* D, int m) {
 """
-    + _BLOCK_UPDATE
+    + _CONTRACT
     + """
-    for (int p = 0; p < block_count; ++p) {
-        const int b = sequence[p];
-        const int m = n_dof[b];
-        T* D = value + loc[b * n + b];
+        if (m == 6) {
+            T l[6][6];
+            for (int c = 0; c < 6; ++c)
+                for (int r = c; r < 6; ++r) l[c][r] = D[6 * c + r];
+            for (int c = 0; c < 6; ++c) {
+                if (!(l[c][c] > T(0))) ok = 0;
+                l[c][c] = T(1) / sqrt(l[c][c]);
+                for (int r = c + 1; r < 6; ++r) l[c][r] *= l[c][c];
+                for (int e = c + 1; e < 6; ++e)
+                    for (int r = e; r < 6; ++r) l[e][r] -= l[c][r] * l[c][e];
+            }
+            for (int c = 0; c < 6; ++c)
+                for (int r = c; r < 6; ++r) D[6 * c + r] = l[c][r];
+            return;
+        }
         for (int c = 0; c < m; ++c) {
             T* dc = D + m * c;
             if (!(dc[c] > T(0))) ok = 0;
@@ -148,51 +149,148 @@ _FACTORIZE = (
                 for (int r = e; r < m; ++r) de[r] -= dc[r] * s;
             }
         }
+    };
+
+    // X <- X L^-T with X n_i x m.
+    auto solve_block = [](T* X, const T* D, int n_i, int m) {
+"""
+    + _CONTRACT
+    + """
+    #ifdef PV_SIX_ROWS
+        if (n_i == 6 && m == 6) {
+            vector4 a[6];
+            vector2 b[6];
+            for (int c = 0; c < 6; ++c) {
+                a[c] = *(const vector4*)(X + 6 * c);
+                b[c] = *(const vector2*)(X + 6 * c + 4);
+            }
+            for (int c = 0; c < 6; ++c) {
+                a[c] *= D[7 * c];
+                b[c] *= D[7 * c];
+                for (int e = c + 1; e < 6; ++e) {
+                    a[e] -= a[c] * D[6 * c + e];
+                    b[e] -= b[c] * D[6 * c + e];
+                }
+            }
+            for (int c = 0; c < 6; ++c) {
+                *(vector4*)(X + 6 * c) = a[c];
+                *(vector2*)(X + 6 * c + 4) = b[c];
+            }
+            return;
+        }
+    #endif
+        for (int c = 0; c < m; ++c) {
+            T* xc = X + n_i * c;
+            const T inverse = D[m * c + c];
+            for (int r = 0; r < n_i; ++r) xc[r] *= inverse;
+            for (int e = c + 1; e < m; ++e) {
+                const T s = D[m * c + e];
+                T* xe = X + n_i * e;
+                for (int r = 0; r < n_i; ++r) xe[r] -= xc[r] * s;
+            }
+        }
+    };
+
+    // Some columns and rows of Z <- Z - X Y^T, as many as `t` has.
+    auto update_part = [](auto& t, T* Z, const T* X, const T* Y, int n_i, int n_j, int n_k) {
+"""
+    + _CONTRACT
+    + """
+        constexpr int columns = sizeof(t) / sizeof(t[0]), rows = sizeof(t[0]) / sizeof(T);
+        for (int c = 0; c < columns; ++c)
+            for (int r = 0; r < rows; ++r) t[c][r] = Z[n_i * c + r];
+        for (int k = 0; k < n_k; ++k)
+            for (int c = 0; c < columns; ++c)
+                for (int r = 0; r < rows; ++r) t[c][r] -= X[n_i * k + r] * Y[n_j * k + c];
+        for (int c = 0; c < columns; ++c)
+            for (int r = 0; r < rows; ++r) Z[n_i * c + r] = t[c][r];
+    };
+    auto update_columns = [&](auto& eight, auto& two, auto& one, T* Z, const T* X, const T* Y,
+                              int n_i, int n_j, int n_k) {
+        int r = 0;
+        for (; r + 8 <= n_i; r += 8) update_part(eight, Z + r, X + r, Y, n_i, n_j, n_k);
+        for (; r + 2 <= n_i; r += 2) update_part(two, Z + r, X + r, Y, n_i, n_j, n_k);
+        for (; r < n_i; ++r) update_part(one, Z + r, X + r, Y, n_i, n_j, n_k);
+    };
+
+    // Z <- Z - X Y^T with Z n_i x n_j, X n_i x n_k, Y n_j x n_k.
+    auto update = [&](T* Z, const T* X, const T* Y, int n_i, int n_j, int n_k) {
+"""
+    + _CONTRACT
+    + """
+    #ifdef PV_SIX_ROWS
+        if (n_i == 6 && n_j == 6 && n_k == 6) {
+            vector4 a[6];
+            vector2 b[6];
+            for (int c = 0; c < 6; ++c) {
+                a[c] = *(const vector4*)(Z + 6 * c);
+                b[c] = *(const vector2*)(Z + 6 * c + 4);
+            }
+            for (int k = 0; k < 6; ++k) {
+                const vector4 xa = *(const vector4*)(X + 6 * k);
+                const vector2 xb = *(const vector2*)(X + 6 * k + 4);
+                for (int c = 0; c < 6; ++c) {
+                    a[c] -= xa * Y[6 * k + c];
+                    b[c] -= xb * Y[6 * k + c];
+                }
+            }
+            for (int c = 0; c < 6; ++c) {
+                *(vector4*)(Z + 6 * c) = a[c];
+                *(vector2*)(Z + 6 * c + 4) = b[c];
+            }
+            return;
+        }
+    #endif
+        T eight[3][8], two[3][2], one[3][1];
+        T column_eight[1][8], column_two[1][2], column_one[1][1];
+        int c = 0;
+        for (; c + 3 <= n_j; c += 3)
+            update_columns(eight, two, one, Z + n_i * c, X, Y + c, n_i, n_j, n_k);
+        for (; c < n_j; ++c)
+            update_columns(column_eight, column_two, column_one, Z + n_i * c, X, Y + c, n_i, n_j, n_k);
+    };
+
+    for (int p = 0; p < block_count; ++p) {
+        const int b = sequence[p];
+        const int m = n_dof[b];
+        T* D = value + loc[b * n + b];
+        factorize_diagonal(D, m);
         const word* row = graph + b * words;
         for (int w = 0; w < words; ++w)
             for (word bits = row[w]; bits; bits &= bits - 1) {
-    #ifdef __CUDA_ARCH__
-                const int i = 64 * w + __ffsll((long long)bits) - 1;
-    #else
-                const int i = 64 * w + __builtin_ctzll(bits);
-    #endif
+                const int i = 64 * w + lowest_bit(bits);
                 const int m_i = n_dof[i];
                 T* X = value + loc[i * n + b];
-                for (int c = 0; c < m; ++c) {
-                    T* xc = X + m_i * c;
-                    const T inverse = D[m * c + c];
-                    for (int r = 0; r < m_i; ++r) xc[r] *= inverse;
-                    for (int e = c + 1; e < m; ++e) {
-                        const T s = D[m * c + e];
-                        T* xe = X + m_i * e;
-                        for (int r = 0; r < m_i; ++r) xe[r] -= xc[r] * s;
-                    }
-                }
+                solve_block(X, D, m_i, m);
                 for (int v = 0; v <= w; ++v) {
                     // The pairs (i, j) with j <= i: each block of the remaining matrix is updated once.
                     word rest = row[v];
                     if (v == w) rest &= ~0ull >> (63 - (i & 63));
                     for (; rest; rest &= rest - 1) {
-    #ifdef __CUDA_ARCH__
-                        const int j = 64 * v + __ffsll((long long)rest) - 1;
-    #else
-                        const int j = 64 * v + __builtin_ctzll(rest);
-    #endif
+                        const int j = 64 * v + lowest_bit(rest);
                         const int m_j = n_dof[j];
                         const T* Y = value + loc[j * n + b];
                         T* target = value + loc[i * n + j];
-                        if (place[i] >= place[j]) update(target, X, Y, m_i, m_j, m);
-                        else update(target, Y, X, m_j, m_i, m);
+                        const bool i_is_later = place[i] >= place[j];
+                        update(
+                            target,
+                            i_is_later ? X : Y,
+                            i_is_later ? Y : X,
+                            i_is_later ? m_i : m_j,
+                            i_is_later ? m_j : m_i,
+                            m);
                     }
                 }
             }
     }
+    #undef PV_SIX_ROWS
     return ok;
 """
 )
 
-_SOLVE = """
-    using word = unsigned long long;
+_SOLVE = (
+    _COMMON
+    + """
     const int n = tree_count;
     const int words = (n + 63) / 64;
     const word* graph = (const word*)(adjacency.data + adjacency_base);
@@ -202,8 +300,16 @@ _SOLVE = """
     const int* loc = location.data + location_base;
     const T* value = H.data + base;
     V* y = x.data + xbase;
-    for (int p = 0; p < block_count; ++p) {
-        const int b = sequence[p];
+    #ifdef PV_SIX_ROWS
+    typedef V vector4 __attribute__((ext_vector_type(4), aligned(sizeof(V))));
+    typedef V vector2 __attribute__((ext_vector_type(2), aligned(sizeof(V))));
+    typedef T linear4 __attribute__((ext_vector_type(4), aligned(sizeof(T))));
+    typedef T linear2 __attribute__((ext_vector_type(2), aligned(sizeof(T))));
+    #endif
+    auto up = [&](int b) {
+"""
+    + _CONTRACT
+    + """
         const int m = n_dof[b];
         const T* D = value + loc[b * n + b];
         V* yb = y + dof[b];
@@ -215,45 +321,80 @@ _SOLVE = """
         const word* row = graph + b * words;
         for (int w = 0; w < words; ++w)
             for (word bits = row[w]; bits; bits &= bits - 1) {
-    #ifdef __CUDA_ARCH__
-                const int i = 64 * w + __ffsll((long long)bits) - 1;
-    #else
-                const int i = 64 * w + __builtin_ctzll(bits);
-    #endif
+                const int i = 64 * w + lowest_bit(bits);
+                const int m_i = n_dof[i];
                 const T* X = value + loc[i * n + b];
                 V* yi = y + dof[i];
+    #ifdef PV_SIX_ROWS
+                if (m == 6 && m_i == 6) {
+                    vector4 head = *(const vector4*)yi;
+                    vector2 tail = *(const vector2*)(yi + 4);
+                    for (int c = 0; c < 6; ++c) {
+                        head -= __builtin_convertvector(*(const linear4*)(X + 6 * c), vector4) * yb[c];
+                        tail -= __builtin_convertvector(*(const linear2*)(X + 6 * c + 4), vector2) * yb[c];
+                    }
+                    *(vector4*)yi = head;
+                    *(vector2*)(yi + 4) = tail;
+                    continue;
+                }
+    #endif
                 for (int c = 0; c < m; ++c)
-                    for (int r = 0; r < n_dof[i]; ++r) yi[r] -= V(X[n_dof[i] * c + r]) * yb[c];
+                    for (int r = 0; r < m_i; ++r) yi[r] -= V(X[m_i * c + r]) * yb[c];
             }
-    }
-    for (int p = block_count - 1; p >= 0; --p) {
-        const int b = sequence[p];
+    };
+    auto down = [&](int b) {
+"""
+    + _CONTRACT
+    + """
         const int m = n_dof[b];
         const T* D = value + loc[b * n + b];
         V* yb = y + dof[b];
+    #ifdef PV_SIX_ROWS
+        vector4 sum4[6] = {};
+        vector2 sum2[6] = {};
+    #endif
         const word* row = graph + b * words;
         for (int w = 0; w < words; ++w)
             for (word bits = row[w]; bits; bits &= bits - 1) {
-    #ifdef __CUDA_ARCH__
-                const int i = 64 * w + __ffsll((long long)bits) - 1;
-    #else
-                const int i = 64 * w + __builtin_ctzll(bits);
-    #endif
+                const int i = 64 * w + lowest_bit(bits);
+                const int m_i = n_dof[i];
                 const T* X = value + loc[i * n + b];
                 const V* yi = y + dof[i];
+    #ifdef PV_SIX_ROWS
+                if (m == 6 && m_i == 6) {
+                    const vector4 head = *(const vector4*)yi;
+                    const vector2 tail = *(const vector2*)(yi + 4);
+                    for (int c = 0; c < 6; ++c) {
+                        sum4[c] += __builtin_convertvector(*(const linear4*)(X + 6 * c), vector4) * head;
+                        sum2[c] += __builtin_convertvector(*(const linear2*)(X + 6 * c + 4), vector2) * tail;
+                    }
+                    continue;
+                }
+    #endif
                 for (int c = 0; c < m; ++c) {
                     V s = V(0);
-                    for (int r = 0; r < n_dof[i]; ++r) s += V(X[n_dof[i] * c + r]) * yi[r];
+                    for (int r = 0; r < m_i; ++r) s += V(X[m_i * c + r]) * yi[r];
                     yb[c] -= s;
                 }
             }
+    #ifdef PV_SIX_ROWS
+        if (m == 6)
+            for (int c = 0; c < 6; ++c) {
+                const vector2 pair = sum4[c].lo + sum4[c].hi + sum2[c];
+                yb[c] -= pair.x + pair.y;
+            }
+    #endif
         for (int c = m - 1; c >= 0; --c) {
             V s = yb[c];
             for (int r = c + 1; r < m; ++r) s -= V(D[m * c + r]) * yb[r];
             yb[c] = s * V(D[m * c + c]);
         }
-    }
+    };
+    for (int p = 0; p < block_count; ++p) up(sequence[p]);
+    for (int p = block_count - 1; p >= 0; --p) down(sequence[p]);
+    #undef PV_SIX_ROWS
 """
+)
 
 
 @wp.func_native(_ORDER)
