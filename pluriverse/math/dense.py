@@ -2,8 +2,8 @@
 
 Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because
 every element access goes through a runtime stride. These snippets, `math.block_cholesky`,
-`math.contact_mobility` and `math.records` are the only native code of the package. They hold one world's
-matrix in one thread.
+`math.contact_mobility`, `math.chain_mobility` and `math.records` are the only native code of the package.
+They hold one world's matrix in one thread.
 
 Two storage forms are used.
 
@@ -304,30 +304,6 @@ _TO_BLOCK = """
     }
 """
 
-_CHAIN = """
-    const T* rows = H.data + base;
-    V* t1 = x.data + xbase;
-    V* t2 = y.data + xbase;
-    V* n = z.data + xbase;
-    const int* up = parent.data + first;
-    const int* deep = depth.data + first;
-    const int* start = row.data + first;
-    for (int k = leaf; k != top; k = up[k]) {
-        const T* rk = rows + start[k];
-        const int dk = deep[k];
-        const V a = t1[dk], b = t2[dk], c = n[dk];
-        for (int d = 0; d < dk; ++d) {
-            const V h = V(rk[d]);
-            t1[d] -= h * a;
-            t2[d] -= h * b;
-            n[d] -= h * c;
-        }
-        const V share = V(rk[dk]);
-        t1[dk] = share * (a * a + b * b);
-        n[dk] = share * c * c;
-    }
-"""
-
 
 @wp.func_native("""
     const float* from = source.data + first;
@@ -343,6 +319,15 @@ def numbers_copy(
     second: wp.array[float],
 ):
     """Copy a range of `source`, which may be `target`, to the same place in `target` and in `second`."""
+    ...
+
+
+@wp.func_native("""
+    int* to = out.data + outbase;
+    for (int e = 0; e < count; ++e) to[e] = 0;
+""")
+def integers_clear(out: wp.array[int], outbase: int, count: int):
+    """Set a range of integers to 0."""
     ...
 
 
@@ -362,10 +347,6 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     - `ltdl_solve_pair(H, base, parent, depth, row, first, begin, end, x, y, xbase)`: the same for two vectors
       in one pass over the rows.
     - `rows_multiply(H, base, parent, depth, row, first, begin, end, x, xbase, y, ybase)`: y <- H x.
-    - `chain_mobility(H, base, parent, depth, row, first, leaf, top, x, y, z, xbase)`: for three vectors
-      along the path from `leaf` up, indexed by depth, L^-T of them down from `leaf` to below `top` (-1 for
-      the root), from the factorization; there x <- (x^2 + y^2) / D and z <- z^2 / D in place of the result.
-      What is above is left with what the rows below have taken from it.
 
     And, of `real` to `real_vector`, without any structure:
 
@@ -464,22 +445,6 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         ybase: int,
     ): ...
 
-    @wp.func_native(types + _CHAIN)
-    def chain_mobility(
-        H: wp.array[real],
-        base: int,
-        parent: wp.array[int],
-        depth: wp.array[int],
-        row: wp.array[int],
-        first: int,
-        leaf: int,
-        top: int,
-        x: wp.array[real_vector],
-        y: wp.array[real_vector],
-        z: wp.array[real_vector],
-        xbase: int,
-    ): ...
-
     @wp.func_native(types + _COPY)
     def rows_copy(
         H: wp.array[real],
@@ -513,7 +478,6 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         ltdl_solve_up=ltdl_solve_up,
         ltdl_solve_down=ltdl_solve_down,
         rows_multiply=rows_multiply,
-        chain_mobility=chain_mobility,
         rows_copy=rows_copy,
         numbers_clear=numbers_clear,
         rows_to_block=rows_to_block,

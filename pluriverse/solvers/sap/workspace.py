@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.math.chain_mobility import CHAIN_SIZE, LANES, WORK_SIZE
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.model import Contacts, Model
 
@@ -28,6 +29,10 @@ SPACE_HELD_CONTACTS_MAX = 12
 """The same with convex friction, or with fixed bounds of friction."""
 SPACE_DOFS_MAX = 64
 """Largest number of degrees of freedom of such a world: the mobility is computed for all of them."""
+
+CHAIN_REGION = wp.constant(WORK_SIZE + 2 * CHAIN_SIZE)
+"""Numbers in `chain` per degree of freedom of the longest chain: scratch, and the chains of two bodies. On a
+CPU all worlds of a launch use the region of the first, which stays in the cache of its thread."""
 
 VISITED = wp.constant(1)
 PRESCRIBED = wp.constant(2)
@@ -151,12 +156,8 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "block_location": Field("location", int, "where the block of a pair of trees begins"),
         "block_value": Field("block", linear, "column-major blocks of coupled trees"),
     }
-    # Of both bodies of a contact, by depth in the tree; a region for each thread or world, as below.
     contact_weight = {
-        name: Field(
-            "column", real, f"J^T along {axis}, then L^-T J^T, then its part of W (`contact_weight.py`)"
-        )
-        for name, axis in (("column_t1", "t1"), ("column_t2", "t2"), ("column_n", "n"))
+        "chain": Field("chain", real, "of both bodies of a contact, and scratch (`math.chain_mobility`)"),
     }
     contact_space = {
         "space_basis": Field("space matrix", real, "J^T, then L^-T J^T, [dof, component]"),
@@ -279,8 +280,9 @@ class SapWorkspace:
             **self._interleave(sizes["slot"], model.device),
             **self._coupling(model),
         }
-        self.column_capacity = max(template.dof_count for template in model.templates)
-        sizes["column"] = 2 * model.world_count * self.column_capacity
+        lengths = [int(template.dof_depth.max(initial=0)) + 1 for template in model.templates]
+        self.chain_capacity = -(-max(lengths) // LANES) * LANES
+        sizes["chain"] = model.world_count * CHAIN_REGION * self.chain_capacity
         self.space_dof_count = max(
             (template.dof_count for template in model.templates if template.dof_count <= SPACE_DOFS_MAX),
             default=0,
