@@ -40,6 +40,7 @@ def collision_kernels():
         import_module("pluriverse.collision.convex.box_box").collide_box_box_pairs,
         # Those of height fields and meshes take NVRTC close to a minute each.
         import_module("pluriverse.collision.surface.mesh_plane").collide_mesh_plane_pairs,
+        import_module("pluriverse.collision.shape_update").update_world_shapes,
         import_module("pluriverse.collision.broad_phase").find_near_pair,
         import_module("pluriverse.collision.hydroelastic.convex_pair").collide_hydroelastic_pairs,
         import_module("pluriverse.collision.hydroelastic.mesh_pair").collide_hydroelastic_mesh_pairs,

@@ -13,7 +13,8 @@ from pluriverse.collision.contact_output import ContactOutput, make_contact_outp
 from pluriverse.collision.hull import make_hull_data
 from pluriverse.collision.idle_contacts import partition_idle_contacts
 from pluriverse.collision.pair_table import PATCH_COLLIDERS, Collider, PairTable
-from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state, update_shapes
+from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state
+from pluriverse.collision.shape_update import update_shapes
 from pluriverse.geometry import Heightfield
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model

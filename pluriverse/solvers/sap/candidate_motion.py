@@ -24,9 +24,55 @@ from pluriverse.collision.shape_pair import (
 )
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.precision import vec6_type
+from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.types import GeoType
+
+# The loop over 16 shapes has no branches, so that the compiler turns it into vector instructions.
+_CHANGES = """
+    #ifdef __CUDA_ARCH__
+    enum { LANES = 1 };
+    #else
+    enum { LANES = 16 };
+    #endif
+    int exceeded = 0;
+    for (; begin < end; begin += LANES) {
+        int one[LANES], node[LANES], exceeds[LANES];
+        float changes[LANES];
+        for (int l = 0; l < LANES; ++l) {
+            one[l] = first_shape + shape.data[begin + l < end ? begin + l : begin];
+            const int body = shape_body.data[one[l]];
+            node[l] = body >= 0 ? first_node + body_node.data[to_template + body] : -1;
+        }
+        for (int l = 0; l < LANES; ++l) {
+            const bool moves = node[l] >= 0;
+            const auto& at = place.data[one[l]];
+            const auto* twist = rate.data[node[l]].c;
+            const float sx = moves ? (float)twist[0] : 0.0f, sy = moves ? (float)twist[1] : 0.0f;
+            const float sz = moves ? (float)twist[2] : 0.0f;
+            const auto* offset = node_offset.data[node[l]].c;
+            const float x = (moves ? (float)offset[0] : 0.0f) + at.middle.c[0];
+            const float y = (moves ? (float)offset[1] : 0.0f) + at.middle.c[1];
+            const float z = (moves ? (float)offset[2] : 0.0f) + at.middle.c[2];
+            const float vx = (moves ? (float)twist[3] : 0.0f) + (sy * z - sz * y) - at.velocity.c[0];
+            const float vy = (moves ? (float)twist[4] : 0.0f) + (sz * x - sx * z) - at.velocity.c[1];
+            const float vz = (moves ? (float)twist[5] : 0.0f) + (sx * y - sy * x) - at.velocity.c[2];
+            const float wx = sx - at.spin.c[0], wy = sy - at.spin.c[1], wz = sz - at.spin.c[2];
+            float change = wp::sqrt(vx * vx + vy * vy + vz * vz)
+                + wp::sqrt(wx * wx + wy * wy + wz * wz) * at.radius;
+            change = change < any_speed ? change : any_speed;
+            change = moves ? change : 0.0f;
+            if (!is_first) change = wp::max(found.data[one[l]], change);
+            changes[l] = change;
+            exceeds[l] = change > at.change;
+        }
+        for (int l = 0; l < LANES; ++l) {
+            found.data[one[l]] = changes[l];
+            exceeded |= exceeds[l];
+        }
+    }
+    return exceeded;
+"""
 
 
 @wp.struct
@@ -113,13 +159,12 @@ def threshold_at_motion(
 
 @wp.func
 def plane_threshold_at_motion(
-    state: ShapeState, motion: wp.array[ShapeMotion], plane: int, shape: int
+    state: ShapeState, motion0: ShapeMotion, motion1: ShapeMotion, plane: int, shape: int
 ) -> float:
     """Return the height above a plane below which a shape may touch it, given its motion [m].
 
     The normal is known here, so a shape that leaves the plane does not touch it.
     """
-    motion0, motion1 = motion[plane], motion[shape]
     spin = wp.length(motion1.spin)
     if wp.length_sq(motion0.spin) + wp.length_sq(motion0.velocity) > 0.0:
         return float(ANY_SPEED)
@@ -137,7 +182,8 @@ def plane_threshold_at_motion(
 def is_surely_apart(
     shapes: ShapeModel,
     state: ShapeState,
-    motion: wp.array[ShapeMotion],
+    motion0: ShapeMotion,
+    motion1: ShapeMotion,
     assumed: wp.array[float],
     shape0: int,
     shape1: int,
@@ -149,10 +195,10 @@ def is_surely_apart(
     distance = float(0.0)
     if is_plane:
         distance = plane_height_bound(state, shape0, shape1)
-        threshold += plane_threshold_at_motion(state, motion, shape0, shape1)
+        threshold += plane_threshold_at_motion(state, motion0, motion1, shape0, shape1)
     else:
         distance = shape_distance_bound(shapes, state, shape0, shape1, place0, place1)
-        threshold += threshold_at_motion(place0, place1, motion[shape0], motion[shape1])
+        threshold += threshold_at_motion(place0, place1, motion0, motion1)
     if distance > threshold:
         return True
     # Links that change their velocities together are seldom faster relative to each other than was assumed.
@@ -166,14 +212,14 @@ def is_surely_apart(
 @wp.func
 def is_surely_idle(
     state: ShapeState,
-    motion: wp.array[ShapeMotion],
+    motion0: ShapeMotion,
+    motion1: ShapeMotion,
     contacts: IdleContacts,
     sliding_speed: float,
     slot: int,
 ) -> bool:
     """Return whether an idle contact cannot act, wherever its points lie on the shapes."""
     shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
-    motion0, motion1 = motion[shape0], motion[shape1]
     place0, place1 = state.place[shape0], state.place[shape1]
     distance = contacts.separation[slot]
     # Points move with the middles of their shapes, and turn about them at the most of these speeds.
@@ -225,6 +271,43 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
                 twist += dof_rate[dof0 + dof] * dynamics.dof_motion[dof0 + dof]
             rate[node0 + node] = twist
 
+    @wp.func_native(_CHANGES)
+    def measure_changes(
+        shape: wp.array[int],
+        begin: int,
+        end: int,
+        first_shape: int,
+        shape_body: wp.array[int],
+        body_node: wp.array[int],
+        to_template: int,
+        first_node: int,
+        rate: wp.array(dtype=vec6),
+        node_offset: wp.array(dtype=vec3_type(dynamics_real)),
+        place: wp.array(dtype=ShapePlace),
+        any_speed: float,
+        is_first: int,
+        found: wp.array[float],
+    ) -> int:
+        """Write how much shapes change their velocities at most; return whether one exceeds `change`.
+
+        Args:
+            shape: Lists of shapes, counted from `first_shape`.
+            begin: First entry of `shape` that is looked at.
+            end: One past the last entry.
+            first_shape: First shape of the world.
+            shape_body: Body of each shape, -1 for none.
+            body_node: Node of each body of a template, counted from that of its first.
+            to_template: What makes the index of a body one of `body_node`.
+            first_node: First node of the world.
+            rate: Spatial velocity of each node, spin first.
+            node_offset: Origin of each node from the reference point of its tree [m].
+            place: How shapes move at the start of the step.
+            any_speed: Speed that stands for all that are not known [m/s].
+            is_first: Whether there are no changes so far; else the larger ones are kept.
+            found: Largest change of velocity of a point of the shape [m/s], shape [shape].
+        """
+        ...
+
     @wp.func
     def raise_changes(
         topology: wp.ref[Topology],
@@ -235,41 +318,53 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         world: int,
         is_first: int,
         found: wp.array[float],
-        motion: wp.array[ShapeMotion],
     ) -> int:
-        """Write the motion of the shapes, and its largest changes so far into `found`.
+        """Write the largest changes so far of the velocities of the shapes of a world.
 
         There are none so far if `is_first` is set. Return whether one exceeds what was assumed.
         """
         template = shapes.world_template[world]
-        first_shape = shapes.world_shape[world]
-        first_node = topology.world_joint[world]
-        # `body_node` counts bodies of the template.
-        to_template = topology.template_body[template] - topology.world_body[world]
-        exceeded = int(0)
-        for entry in range(shapes.collider_start[template], shapes.collider_start[template + 1]):
-            shape = first_shape + shapes.collider[entry]
-            body = shapes.shape_body[shape]
-            place = state.place[shape]
-            change = float(0.0)
-            if body >= 0:
-                node = first_node + topology.body_node[to_template + body]
-                twist = rate[node]
-                now = ShapeMotion()
-                now.spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
-                now.velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
-                now.velocity += wp.cross(now.spin, wp.vec3(dynamics.node_offset[node]) + place.middle)
-                motion[shape] = now
-                change = wp.length(now.velocity - place.velocity)
-                change += wp.length(now.spin - place.spin) * place.radius
-                if not change < ANY_SPEED:
-                    change = ANY_SPEED
-            if is_first == 0:
-                change = wp.max(found[shape], change)
-            found[shape] = change
-            if change > place.change:
-                exceeded = 1
-        return exceeded
+        return measure_changes(
+            shapes.collider,
+            shapes.collider_start[template],
+            shapes.collider_start[template + 1],
+            shapes.world_shape[world],
+            shapes.shape_body,
+            topology.body_node,
+            topology.template_body[template] - topology.world_body[world],
+            topology.world_joint[world],
+            rate,
+            dynamics.node_offset,
+            state.place,
+            ANY_SPEED,
+            is_first,
+            found,
+        )
+
+    @wp.func
+    def motion_of(
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        shapes: ShapeModel,
+        state: ShapeState,
+        rate: wp.array(dtype=vec6),
+        world: int,
+        shape: int,
+    ) -> ShapeMotion:
+        """Return how a shape moves at the rates of the nodes."""
+        now = ShapeMotion()
+        body = shapes.shape_body[shape]
+        if body >= 0:
+            template = topology.world_template[world]
+            node = topology.body_node[topology.template_body[template] + body - topology.world_body[world]]
+            node += topology.world_joint[world]
+            twist = rate[node]
+            now.spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
+            now.velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
+            now.velocity += wp.cross(
+                now.spin, wp.vec3(dynamics.node_offset[node]) + state.place[shape].middle
+            )
+        return now
 
     @wp.func
     def twist_of(
@@ -329,5 +424,6 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     return SimpleNamespace(
         sweep_rates=sweep_rates,
         raise_changes=raise_changes,
+        motion_of=motion_of,
         does_act=does_act,
     )

@@ -40,7 +40,6 @@ from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.sap.candidate_motion import (
     IdleContacts,
-    ShapeMotion,
     is_surely_apart,
     is_surely_idle,
     motion_functions,
@@ -95,7 +94,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
     DynamicsData = workspace_struct(dynamics_real)
     functions = motion_functions(dynamics_real)
     sweep_rates, raise_changes = functions.sweep_rates, functions.raise_changes
-    does_act = functions.does_act
+    does_act, motion_of = functions.does_act, functions.motion_of
 
     @wp.func
     def does_idle_contact_act(
@@ -103,7 +102,6 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         dynamics: wp.ref[DynamicsData],
         shapes: ShapeModel,
         state: ShapeState,
-        motion: wp.array[ShapeMotion],
         contacts: IdleContacts,
         sliding_speed: float,
         rate: wp.array(dtype=vec6),
@@ -113,7 +111,10 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         acts = bool(False)
         first = contacts.start[world] + contacts.known[world] - contacts.idle_count[world]
         for slot in range(first, contacts.start[world] + contacts.known[world]):
-            if not is_surely_idle(state, motion, contacts, sliding_speed, slot):
+            shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
+            motion0 = motion_of(topology, dynamics, shapes, state, rate, world, shape0)
+            motion1 = motion_of(topology, dynamics, shapes, state, rate, world, shape1)
+            if not is_surely_idle(state, motion0, motion1, contacts, sliding_speed, slot):
                 if does_act(topology, dynamics, shapes, state, contacts, sliding_speed, rate, world, slot):
                     acts = True
         return acts
@@ -160,7 +161,6 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         rate: wp.array(dtype=vec6),  # [node]
         found: wp.array[float],  # [shape] change of velocity, m/s
         assumed: wp.array[float],  # [shape] what collision had assumed of it, m/s
-        motion: wp.array[ShapeMotion],  # [shape]
         state: ShapeState,
         broad_phase: BroadPhaseData,
         pairs: PairTable,
@@ -200,16 +200,14 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         exceeded, missed = int(0), bool(False)
         if check_free != 0:
             sweep_rates(topology, dynamics, world, dynamics.dof_velocity_free, rate)
-            exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found, motion)
+            exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found)
             missed = does_idle_contact_act(
-                topology, dynamics, shapes, state, motion, contacts, sliding_speed, rate, world
+                topology, dynamics, shapes, state, contacts, sliding_speed, rate, world
             )
         sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
-        exceeded += raise_changes(
-            topology, dynamics, shapes, state, rate, world, 1 - check_free, found, motion
-        )
+        exceeded += raise_changes(topology, dynamics, shapes, state, rate, world, 1 - check_free, found)
         missed = missed or does_idle_contact_act(
-            topology, dynamics, shapes, state, motion, contacts, sliding_speed, rate, world
+            topology, dynamics, shapes, state, contacts, sliding_speed, rate, world
         )
         if missed:
             enlist(world, shapes, found, state, repeats)
@@ -236,7 +234,9 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             while index < last:
                 shape0 = flat_shape(pairs.pair_shape0[first_pair + index], first_shape)
                 shape1 = flat_shape(pairs.pair_shape1[first_pair + index], first_shape)
-                if is_surely_apart(shapes, state, motion, assumed, shape0, shape1, is_plane):
+                motion0 = motion_of(topology, dynamics, shapes, state, rate, world, shape0)
+                motion1 = motion_of(topology, dynamics, shapes, state, rate, world, shape1)
+                if is_surely_apart(shapes, state, motion0, motion1, assumed, shape0, shape1, is_plane):
                     clear_bit(pairs.near, first_word, index)
                 index = next_set_bit(pairs.near, first_word, index + 1, last)
 
@@ -328,8 +328,6 @@ class CandidateCheck:
         self._rate = wp.zeros(model.joint_count, dtype=vec6_type(dynamics.real), device=device)
         self._found = wp.zeros(model.shape_count, dtype=float, device=device)
         self._assumed = wp.zeros(model.shape_count, dtype=float, device=device)
-        # What does not move stays zero.
-        self._motion = wp.zeros(model.shape_count, dtype=ShapeMotion, device=device)
         self._round = wp.zeros(model.world_count, dtype=int, device=device)
         self._following = wp.zeros(model.world_count, dtype=int, device=device)
         # Threads step their lists of worlds at the same time, so each list has a place of its own, as long
@@ -392,7 +390,6 @@ class CandidateCheck:
                     self._rate,
                     self._found,
                     self._assumed,
-                    self._motion,
                     culling.stages.state,
                     culling.broad_phase,
                     culling.pairs,
