@@ -22,6 +22,10 @@ from pluriverse.launch import launch_kernel
 # robots that walk, fall and lie: with less, a tenth of all steps is solved again.
 ACCELERATION_IDLE = 50.0
 
+# Share by which a bound is widened that must hold in spite of rounding, also of contact points, which may lie
+# outside of a shape by that.
+BOUND_ROUNDING = wp.constant(1.0e-3)
+
 
 def usual_change(dt: float) -> float:
     """Return by how much the relative velocity of two shapes usually changes in a step at most [m/s]."""
@@ -61,6 +65,12 @@ def acting_distance(
 
 
 @wp.func
+def sum_of_magnitudes(v: wp.vec3) -> float:
+    """Return an upper bound of the length of a vector."""
+    return wp.abs(v[0]) + wp.abs(v[1]) + wp.abs(v[2])
+
+
+@wp.func
 def is_idle(
     model: ShapeModel,
     state: ShapeState,
@@ -83,6 +93,11 @@ def is_idle(
     if is_repeated == 0 and change < ANY_SPEED:
         change = wp.min(change, usual)
     spin0, spin1 = place0.spin, place1.spin
+    # Most contacts that are kept are so near that they act wherever on the shapes they are.
+    parting = sum_of_magnitudes(place1.velocity - place0.velocity)
+    parting += sum_of_magnitudes(spin0) * place0.radius + sum_of_magnitudes(spin1) * place1.radius
+    if distance < lead * ((1.0 - BOUND_ROUNDING) * change - (1.0 + BOUND_ROUNDING) * parting):
+        return False
     arm0 = contact_arm(place0, model.shape_body[shape0], body_q, output.point0[slot])
     arm1 = contact_arm(place1, model.shape_body[shape1], body_q, output.point1[slot])
     velocity = place1.velocity + wp.cross(spin1, arm1) - place0.velocity - wp.cross(spin0, arm0)
