@@ -217,6 +217,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         topology: Topology,
         dt: real,  # s
         data: data_struct,
+        world_due: wp.array[int],  # [world] 1: the joint state is to be balanced
     ):
         thread, _ = wp.tid()
         world = worlds[thread]
@@ -228,6 +229,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         first_node = topology.template_node[template]
         tree_base = topology.world_tree[world]
         dof_base = topology.world_dof[world]
+        due = int(0)
         for tree in range(topology.template_tree[template + 1] - first_tree):
             if data.tree_regime[tree_base + tree] == CALM:
                 continue
@@ -241,6 +243,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 data.dof_response[dof] = response_speed
                 products += dt * data.dof_kick[dof] * data.dof_product[dof]
             if not constrained:
+                due = 1
                 continue
             rows_multiply(
                 data.mass_row,
@@ -271,9 +274,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                         wrench[k] = data.dof_product[dof_base + begin + k]
                     inverse = wp.inverse(inertia_at_centre(composite))
                     outside = wp.dot(wrench, rigid_velocity(composite, inverse, wrench))
-                data.tree_regime[tree_base + tree] = wp.where(
-                    outside > limit, CONSTRAINED, JOINTS_CONSTRAINED
-                )
+                if outside > limit:
+                    data.tree_regime[tree_base + tree] = CONSTRAINED
+                    continue
+                data.tree_regime[tree_base + tree] = JOINTS_CONSTRAINED
+            due = 1
+        world_due[world] = due
 
     @wp.kernel(enable_backward=False, module=module)
     def conserve_momentum(
@@ -289,14 +295,16 @@ def _kernels(real: Any) -> SimpleNamespace:
         dt: real,  # s
         data: data_struct,
         states: states_struct,  # at the end of the step
+        world_due: wp.array[int],  # [world] 0: the joint state stays as it is
         # state out
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
-        world_due: wp.array[int],  # [world] 1: the joint state was changed
     ):
         thread, _ = wp.tid()
         world = worlds[thread]
         if world < 0:
+            return
+        if world_due[world] == 0:
             return
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
@@ -306,12 +314,10 @@ def _kernels(real: Any) -> SimpleNamespace:
         node_base = topology.world_joint[world]
         body_base = topology.world_body[world]
         dof_base = topology.world_dof[world]
-        due = int(0)
         for tree in range(topology.template_tree[template + 1] - first_tree):
             regime = data.tree_regime[tree_base + tree]
             if regime != DRIFTING and regime != JOINTS_CONSTRAINED:
                 continue
-            due = 1
             root = topology.tree_node[first_tree + tree]
             free = topology.node_type[first_node + root] == JointType.FREE
             begin = topology.tree_dof[first_tree + tree]
@@ -454,7 +460,6 @@ def _kernels(real: Any) -> SimpleNamespace:
                 else:
                     for k in range(topology.node_dof_count[index]):
                         joint_qd[public_dof + k] = float(scale * real(joint_qd[public_dof + k]))
-        world_due[world] = due
 
     return SimpleNamespace(
         solve_free_velocity=solve_free_velocity,
@@ -474,11 +479,15 @@ def solve_free_velocities(model: Model, worlds: wp.array, workspace: Workspace, 
 
 
 def classify_tree_motions(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
-    """Mark in `tree_regime` the trees that constraints hold, by `dof_velocity_next`."""
+    """Mark in `tree_regime` the trees that constraints hold, by `dof_velocity_next`.
+
+    `workspace.world_due` then says which worlds `conserve_momenta` will change.
+    """
     launch_kernel(
         _kernels(workspace.real).classify_tree_motions,
         dim=worlds.size,
         inputs=[worlds, model.topology, workspace.real(dt), workspace.data],
+        outputs=[workspace.world_due],
         device=model.device,
     )
 
@@ -486,7 +495,7 @@ def classify_tree_motions(model: Model, worlds: wp.array, workspace: Workspace, 
 def conserve_momenta(model: Model, worlds: wp.array, state: State, workspace: Workspace, dt: float) -> None:
     """Give the new joint state the momenta and the energy of the kick, after `eval_body_state`.
 
-    `workspace.world_due` then says which worlds it has changed.
+    Only worlds in `workspace.world_due` are changed.
     """
     launch_kernel(
         _kernels(workspace.real).conserve_momentum,
@@ -503,7 +512,8 @@ def conserve_momenta(model: Model, worlds: wp.array, state: State, workspace: Wo
             workspace.real(dt),
             workspace.data,
             workspace.tree_states,
+            workspace.world_due,
         ],
-        outputs=[state.joint_q, state.joint_qd, workspace.world_due],
+        outputs=[state.joint_q, state.joint_qd],
         device=model.device,
     )

@@ -1,12 +1,14 @@
 """Bias stage: all forces on the joints at zero joint acceleration, by recursive Newton-Euler sweeps.
 
-Reads   joint_f, body_f, gravity, joint_damping; the workspace of the kinematics stage
+Reads   joint_f, body_f, gravity, joint_damping; the workspace of the kinematics stage, node_composite
 Writes  workspace: node_acceleration, node_wrench, node_load, dof_force, dof_product, tree_energy
 
     dof_force = joint_f + sum_b J_b^T (body_f + gravity) - c(q, v) - D v
 
 with the velocity-product forces c (Coriolis, centrifugal, gyroscopic; [Featherstone2008] section 5.3) and the
-joint damping D. Both come in along the tree, c by itself, since integration needs it.
+joint damping D. Both come in along the tree, c by itself, since integration needs it. What gravity does to
+all that a joint carries follows from the composite inertia of the mass matrix stage; `body_f` is summed in
+worlds that have any.
 """
 
 import functools
@@ -20,6 +22,7 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec3_type, vec6_type
+from pluriverse.math.records import record_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Control, Model, State, Topology
 from pluriverse.model.topology import FREE_BELOW
@@ -39,6 +42,32 @@ def _kernels(real: Any) -> SimpleNamespace:
     sym_times_vec = functions.sym_times_vec
     cross_motion = functions.cross_motion
     widen_vec3 = conversion_functions(real).widen_vec3
+    is_clear = record_functions(wp.spatial_vector).is_clear
+
+    @wp.func
+    def sum_loads(
+        topology: Topology,
+        body_f: wp.array[wp.spatial_vector],
+        first_node: int,
+        node_count: int,
+        node_base: int,
+        body_base: int,
+        data: data_struct,
+    ):
+        """Write into `node_load` the wrenches of `body_f` on each body and all that it carries."""
+        for local_node in range(node_count):
+            index = first_node + local_node
+            node = node_base + local_node
+            external = body_f[body_base + topology.node_body[index]]  # force, torque about the centre of mass
+            pull = widen_vec3(wp.spatial_top(external))
+            twist = widen_vec3(wp.spatial_bottom(external)) + wp.cross(data.node_com[node], pull)
+            data.node_load[node] = spatial(twist, pull)
+        for reverse_node in range(node_count):
+            local_node = node_count - 1 - reverse_node
+            carrier = topology.node_carrier[first_node + local_node]
+            if carrier >= 0:
+                parent = node_base + carrier
+                data.node_load[parent] = data.node_load[parent] + data.node_load[node_base + local_node]
 
     @wp.func
     def required_wrench(
@@ -118,21 +147,18 @@ def _kernels(real: Any) -> SimpleNamespace:
         tree_base = topology.world_tree[world]
         fall = widen_vec3(gravity[world])
         energy = real(0.0)
+        body_count = topology.template_body[template + 1] - topology.template_body[template]
+        loaded = is_clear(body_f, body_base, body_count) == 0
+        if loaded:
+            sum_loads(topology, body_f, first_node, node_count, node_base, body_base, data)
 
         # From the roots outward: accelerations, and the wrench that each body alone needs.
         for local_node in range(node_count):
             index = first_node + local_node
             node = node_base + local_node
-            body = body_base + topology.node_body[index]
-            external = body_f[body]  # force, and torque about the centre of mass
-            pull = widen_vec3(wp.spatial_top(external))
-            load = spatial(
-                widen_vec3(wp.spatial_bottom(external)) + wp.cross(data.node_com[node], pull), pull
-            )
             carrier = topology.node_carrier[index]
-            if carrier >= 0 and topology.node_dof_count[index] == 0:  # welded
-                data.node_load[node_base + carrier] = data.node_load[node_base + carrier] + load
-                continue
+            if carrier >= 0 and topology.node_dof_count[index] == 0:
+                continue  # welded
             joint_type = topology.node_type[index]
             velocity = data.node_velocity[node]
             acceleration = vec6()
@@ -165,8 +191,6 @@ def _kernels(real: Any) -> SimpleNamespace:
             )
             energy += real(0.5) * (mass * wp.dot(com_velocity, com_velocity) + wp.dot(momentum, omega))
             data.tree_energy[tree_base + topology.node_tree[index]] = energy  # the last body's is that of all
-            weight = mass * fall
-            data.node_load[node] = load + spatial(wp.cross(com, weight), weight)
 
         # Back to the roots: what the joints carry.
         for reverse_node in range(node_count):
@@ -178,12 +202,15 @@ def _kernels(real: Any) -> SimpleNamespace:
             if carrier >= 0 and dof_count == 0:
                 continue
             wrench = data.node_wrench[node]
-            load = data.node_load[node]
             if carrier >= 0:
                 parent = node_base + carrier
                 data.node_wrench[parent] = data.node_wrench[parent] + wrench
-                data.node_load[parent] = data.node_load[parent] + load
             if dof_count > 0:
+                composite = data.node_composite[node]
+                moment = wp.cross(vec3(composite[1], composite[2], composite[3]), fall)
+                load = spatial(moment, composite[0] * fall)
+                if loaded:
+                    load += data.node_load[node]
                 dof = dof_base + topology.node_dof[index]
                 public_dof = dof_base + topology.node_qd[index]
                 if topology.node_type[index] == JointType.FREE:
@@ -209,7 +236,10 @@ def _kernels(real: Any) -> SimpleNamespace:
 
 
 def eval_bias(model: Model, worlds: wp.array, state: State, control: Control, workspace: Workspace) -> None:
-    """Compute the generalized force `workspace.dof_force` (module docstring), after `eval_kinematics`."""
+    """Compute the generalized force `workspace.dof_force` (module docstring), after `assemble_mass_matrix`.
+
+    `workspace.node_acceleration` and `dof_product` need `eval_kinematics` only.
+    """
     launch_kernel(
         _kernels(workspace.real).sum_forces,
         dim=worlds.size,

@@ -122,12 +122,13 @@ def _kernels(real: Any) -> SimpleNamespace:
         groups: groups_struct,
         selected: wp.array[int],  # [joint] 0: leave its body as it is; empty: update all
         due: wp.array[int],  # [world] 0: leave the world as it is; empty: update all
+        unsettled: wp.array[int],  # [world] 1: write no bodies; empty: write those of all worlds
         # joint state
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
         # tree states
         data: data_struct,
-        # body state; empty: not written, and worlds with tree states of this joint state are skipped
+        # body state; where it is not written, worlds with tree states of this joint state are skipped
         body_q: wp.array[wp.transform],  # [body] m, xyzw
         body_qd: wp.array[wp.spatial_vector],  # [body] m/s of the centre of mass, rad/s
     ):
@@ -148,6 +149,9 @@ def _kernels(real: Any) -> SimpleNamespace:
         coord_count = data.template_coord_count[template]
         world_dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
         writes = body_q.shape[0] > 0
+        if unsettled.shape[0] > 0:
+            if unsettled[world] != 0:
+                writes = False
         if selected.shape[0] > 0:
             data.world_groups[world] = 0  # parts of two states
         else:
@@ -417,6 +421,7 @@ def _launch_body_states(
     bodies: tuple[wp.array, wp.array],
     selected: wp.array,
     due: wp.array,
+    unsettled: wp.array,
     tree_states: Any,
     groups: RigidGroups,
     real: Any,
@@ -434,6 +439,7 @@ def _launch_body_states(
             groups.data,
             selected,
             due,
+            unsettled,
             joint_q,
             joint_qd,
         ],
@@ -443,12 +449,19 @@ def _launch_body_states(
 
 
 def eval_body_state(
-    model: Model, worlds: wp.array, state: State, workspace: Workspace, *, due: wp.array | None = None
+    model: Model,
+    worlds: wp.array,
+    state: State,
+    workspace: Workspace,
+    *,
+    due: wp.array | None = None,
+    unsettled: wp.array | None = None,
 ) -> None:
     """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
 
     `workspace.groups` must be up to date. With `due`, of shape [world], worlds where it is 0 are left as
-    they are. Overwrites `workspace.tree_states`, of which `node_quat` and `node_offset` are a part.
+    they are. In worlds where `unsettled` is not 0, of the same shape, only the tree states are
+    written. Overwrites `workspace.tree_states`, of which `node_quat` and `node_offset` are a part.
     """
     _launch_body_states(
         model,
@@ -458,6 +471,7 @@ def eval_body_state(
         (state.body_q, state.body_qd),
         workspace.no_selection,
         workspace.no_selection if due is None else due,
+        workspace.no_selection if unsettled is None else unsettled,
         workspace.tree_states,
         workspace.groups,
         workspace.real,
@@ -475,6 +489,7 @@ def eval_tree_states(model: Model, worlds: wp.array, state: State, workspace: Wo
         state.joint_q,
         state.joint_qd,
         (workspace.no_poses, workspace.no_velocities),
+        workspace.no_selection,
         workspace.no_selection,
         workspace.no_selection,
         workspace.tree_states,
@@ -496,6 +511,7 @@ def eval_fk_of_worlds(model: Model, worlds: wp.array, state: State) -> None:
         state.joint_q,
         state.joint_qd,
         (state.body_q, state.body_qd),
+        scratch.selection.all,
         scratch.selection.all,
         scratch.selection.all,
         scratch.tree_states,
@@ -526,6 +542,7 @@ def eval_fk_of_articulations(model: Model, worlds: wp.array, state: State, mask:
         state.joint_qd,
         (state.body_q, state.body_qd),
         selected,
+        scratch.selection.all,
         scratch.selection.all,
         scratch.tree_states,
         scratch.groups,
@@ -576,6 +593,7 @@ def eval_fk(
         joint_qd,
         (state.body_q, state.body_qd),
         selected,
+        scratch.selection.all,
         scratch.selection.all,
         scratch.tree_states,
         scratch.groups,

@@ -43,8 +43,8 @@ def eval_free_motion(
     check_state(model, state, "eval_free_motion: state")
     check_control(model, control, "eval_free_motion: control")
     check_workspace(model, workspace, "eval_free_motion")
-    eval_bias(model, worlds, state, control, workspace)
     assemble_mass_matrix(model, worlds, workspace, dt)
+    eval_bias(model, worlds, state, control, workspace)
     if model.has_kinematic_bodies:
         prescribe_roots(model, worlds, state, control, workspace, dt)
     if mode is PositionIntegration.SEMI_IMPLICIT:

@@ -24,6 +24,7 @@ from pluriverse.dynamics.balance import (
 )
 from pluriverse.dynamics.forward_kinematics import eval_body_state
 from pluriverse.dynamics.prescribed import carry_roots
+from pluriverse.dynamics.rigid_groups import group_functions
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
 from pluriverse.launch import launch_kernel
@@ -55,7 +56,9 @@ def _kernels(real: Any) -> SimpleNamespace:
     widen_vec3 = conversion_functions(real).widen_vec3
     widen_rotation = conversion_functions(real).widen_rotation
     read_vec3 = conversion_functions(real).read_vec3
+    read_quat = conversion_functions(real).read_quat
     read_rotation = conversion_functions(real).read_rotation
+    is_turned = group_functions(real).is_turned
     write_vec3 = conversion_functions(real).write_vec3
     write_rotation = conversion_functions(real).write_rotation
     spin = spin_functions(real)
@@ -105,6 +108,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         coord_base = topology.world_coord[world]
         dof_base = topology.world_dof[world]
         new_share = real(1.0) - old_share
+        rate = real(1.0) / dt
         for local_node in range(topology.template_node[template + 1] - first_node):
             index = first_node + local_node
             dof_count = topology.node_dof_count[index]
@@ -131,33 +135,39 @@ def _kernels(real: Any) -> SimpleNamespace:
                 omega += kick_share * dof_vec3(data.dof_kick, dof)
                 velocity += kick_share * dof_vec3(data.dof_kick, dof + 3)
                 rotation = data.node_quat[node_base + local_node]
-                step = rotation_over_step(omega, dt, exponential)
+                step = quat()
+                if not spins:
+                    step = rotation_over_step(omega, dt, exponential)
                 if spins:
                     omega = dof_vec3(data.dof_velocity, dof)
                     composite = data.node_composite[node_base + local_node]
-                    centre = vec3(composite[1], composite[2], composite[3]) / composite[0]
+                    centre = real(1.0) / composite[0] * vec3(composite[1], composite[2], composite[3])
                     # The velocity of the origin includes the rotation about the centre of mass.
                     of_centre = velocity_next + wp.cross(omega_next, centre)
                     of_centre += dt * wp.cross(omega, wp.cross(omega, centre))
                     inertia = spin_inertia(topology, data, world, tree)
                     momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
-                    step = drift(inertia, momentum, dt)
-                    omega_next = rotated_velocity(inertia, momentum, step)
+                    inverse = wp.inverse(inertia)
+                    step = drift(inverse, momentum, dt)
+                    omega_next = rotated_velocity(inverse, momentum, step)
                     centre_next = wp.quat_rotate(step, centre)
                     velocity_next = of_centre - wp.cross(omega_next, centre_next)
-                    velocity = of_centre + (centre - centre_next) / dt
+                    velocity = of_centre + rate * (centre - centre_next)
                 rotation_next = quat_normalize(step * rotation)
 
                 # Joint coordinates: X_J = X_p^-1 X_WB X_c, in increments so that nothing cancels.
-                parent_frame = joint_X_p[joint]
-                anchor = widen_rotation(wp.transform_get_rotation(parent_frame))
+                anchor = widen_rotation(wp.transform_get_rotation(joint_X_p[joint]))
                 arm = widen_vec3(wp.transform_get_translation(joint_X_c[joint]))
-                shift = dt * velocity + wp.quat_rotate(rotation_next, arm) - wp.quat_rotate(rotation, arm)
-                position = read_vec3(joint_q, coord) + wp.quat_rotate_inv(anchor, shift)
-                write_vec3(joint_q_out, coord, position)
-                joint_axis = wp.quat_rotate_inv(anchor, vec3(step[0], step[1], step[2]))
-                joint_step = quat(joint_axis[0], joint_axis[1], joint_axis[2], step[3])
-                joint_rotation = joint_step * read_rotation(joint_q, coord + 3)
+                shift = dt * velocity
+                if arm[0] != real(0.0) or arm[1] != real(0.0) or arm[2] != real(0.0):
+                    shift += wp.quat_rotate(rotation_next, arm) - wp.quat_rotate(rotation, arm)
+                joint_step = step
+                if is_turned(anchor):
+                    shift = wp.quat_rotate_inv(anchor, shift)
+                    joint_axis = wp.quat_rotate_inv(anchor, vec3(step[0], step[1], step[2]))
+                    joint_step = quat(joint_axis[0], joint_axis[1], joint_axis[2], step[3])
+                write_vec3(joint_q_out, coord, read_vec3(joint_q, coord) + shift)
+                joint_rotation = joint_step * read_quat(joint_q, coord + 3)
                 write_rotation(joint_q_out, coord + 3, quat_normalize(joint_rotation))
 
                 body = topology.world_body[world] + topology.node_body[index]
@@ -192,17 +202,18 @@ def _kernels(real: Any) -> SimpleNamespace:
                 if spins:
                     inertia = spin_inertia(topology, data, world, tree)
                     momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
-                    step = drift(inertia, momentum, dt)
-                    omega_next = rotated_velocity(inertia, momentum, step)
-                rotation_next = step * read_rotation(joint_q, coord)
+                    inverse = wp.inverse(inertia)
+                    step = drift(inverse, momentum, dt)
+                    omega_next = rotated_velocity(inverse, momentum, step)
+                rotation_next = step * read_quat(joint_q, coord)
                 write_rotation(joint_q_out, coord, quat_normalize(rotation_next))
                 write_vec3(joint_qd_out, public_dof, omega_next)
             else:
                 for k in range(dof_count):
                     speed_next = data.dof_velocity_next[dof + k]
-                    rate = old_share * data.dof_velocity[dof + k] + new_share * speed_next
-                    rate += kick_share * data.dof_kick[dof + k]
-                    joint_q_out[coord + k] = float(real(joint_q[coord + k]) + dt * rate)
+                    speed = old_share * data.dof_velocity[dof + k] + new_share * speed_next
+                    speed += kick_share * data.dof_kick[dof + k]
+                    joint_q_out[coord + k] = float(real(joint_q[coord + k]) + dt * speed)
                     joint_qd_out[public_dof + k] = float(speed_next)
 
     return SimpleNamespace(advance_joints=advance_joints)
@@ -258,7 +269,9 @@ def integrate(
     if model.has_kinematic_bodies:
         targets = model if control is None else control
         carry_roots(model, worlds, state_in, state_out, targets, workspace, dt)
-    eval_body_state(model, worlds, state_out, workspace)
-    if mode is PositionIntegration.SEMI_IMPLICIT:
-        conserve_momenta(model, worlds, state_out, workspace, dt)
-        eval_body_state(model, worlds, state_out, workspace, due=workspace.world_due)
+    if mode is not PositionIntegration.SEMI_IMPLICIT:
+        eval_body_state(model, worlds, state_out, workspace)
+        return
+    eval_body_state(model, worlds, state_out, workspace, unsettled=workspace.world_due)
+    conserve_momenta(model, worlds, state_out, workspace, dt)
+    eval_body_state(model, worlds, state_out, workspace, due=workspace.world_due)

@@ -142,8 +142,8 @@ def eval_inverse_dynamics(
     output_array(joint_qdd, shape, model, f"{what}: joint_qdd", types=(wp.float32, wp.float64))
     joint_f = output_array(joint_f, shape, model, what, types=(joint_qdd.dtype,))
     query, worlds = eval_query(model, state, worlds)
-    eval_bias(model, worlds, state, query.no_control, query.workspace)
     assemble_mass_matrix(model, worlds, query.workspace, 0.0)
+    eval_bias(model, worlds, state, query.no_control, query.workspace)
     launch_kernel(
         _kernels(joint_qdd.dtype).require_forces,
         dim=worlds.size,

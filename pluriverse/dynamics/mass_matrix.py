@@ -17,6 +17,7 @@ import warp as wp
 from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
+from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import precision_name, vec6_type
 from pluriverse.math.spatial import spatial_functions, vec10_type
 from pluriverse.model import Model, Topology
@@ -34,6 +35,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     functions = spatial_functions(real)
     inertia_about_reference = functions.inertia_about_reference
     inertia_times_motion = functions.inertia_times_motion
+    row_project = packed_rows(real).row_project
 
     @wp.func
     def write_free_rows(
@@ -149,28 +151,30 @@ def _kernels(real: Any) -> SimpleNamespace:
             # A free root's motion subspace is the identity: the wrench itself is its part of the row.
             tree = first_tree + topology.node_tree[index]
             root_dof = topology.tree_dof[tree]
-            walk_end = int(0)
+            stop = int(0)
             free_root = topology.node_type[first_node + topology.tree_node[tree]] == JointType.FREE
             if free_root:
-                walk_end = root_dof + 6
+                stop = root_dof + 6
             for k in range(dof_count):
                 dof = node_dof + k
                 wrench = inertia_times_motion(composite, data.dof_motion[dof_base + dof])
                 first_entry = row_base + topology.dof_row[first_dof + dof]
-                entry = first_entry + topology.dof_depth[first_dof + dof]
-                data.mass_row[entry] = (
-                    wp.dot(wrench, data.dof_motion[dof_base + dof])
-                    + real(joint_armature[public_dof + k])
-                    + dt * real(joint_damping[public_dof + k])
+                depth = topology.dof_depth[first_dof + dof]
+                row_project(
+                    wrench,
+                    data.dof_motion,
+                    dof_base,
+                    topology.dof_parent,
+                    first_dof,
+                    dof,
+                    stop,
+                    free_root,
+                    data.mass_row,
+                    first_entry,
+                    depth,
                 )
-                ancestor = topology.dof_parent[first_dof + dof]
-                while ancestor >= walk_end:
-                    entry -= 1
-                    data.mass_row[entry] = wp.dot(wrench, data.dof_motion[dof_base + ancestor])
-                    ancestor = topology.dof_parent[first_dof + ancestor]
-                if free_root:
-                    for j in range(6):
-                        data.mass_row[first_entry + j] = wrench[j]
+                own = data.mass_row[first_entry + depth] + real(joint_armature[public_dof + k])
+                data.mass_row[first_entry + depth] = own + dt * real(joint_damping[public_dof + k])
 
     return SimpleNamespace(assemble_mass_rows=assemble_mass_rows)
 

@@ -121,8 +121,8 @@ class Workspace:
     """Wrench through the joint due to velocity products [N·m; N], shape [node];
     of carriers."""
     node_load: wp.array
-    """Wrench of gravity and `body_f` on the body and all that it carries [N·m; N], shape [node];
-    of carriers."""
+    """Wrench of `body_f` on the body and all that it carries [N·m; N], shape [node]; only written in worlds
+    where any is set."""
     dof_force: wp.array
     """Force: applied + gravity - velocity products - damping * velocity [N·m or N], shape [dof]."""
 
@@ -153,7 +153,7 @@ class Workspace:
     tree_regime: wp.array
     """How velocity products count in the step, a constant of `balance.py`, shape [tree]."""
     world_due: wp.array
-    """1 where `balance.py` has changed the joint state, shape [world]."""
+    """1 where `balance.py` changes the joint state that the step has reached, shape [world]."""
 
     tree_spin: wp.array
     """Gyroscopic impulse of trees that spin (`spin.py`) [N·m·s], in the axes of the

@@ -20,7 +20,7 @@ def conversion_functions(real: Any) -> SimpleNamespace:
 
     - `widen_vec3(a)`, `widen_axis(a)`, `widen_rotation(q)`: a vector, a unit vector, a unit quaternion.
     - `read_vec3(values, first)`, `read_rotation(values, first)`: consecutive entries of an array; a
-      quaternion may have any length there.
+      quaternion may have any length there, which `read_quat(values, first)` leaves as it is.
     - `write_vec3(values, first, a)`, `write_rotation(values, first, q)`: the way back.
     """
     vec3 = vec3_type(real)
@@ -50,13 +50,17 @@ def conversion_functions(real: Any) -> SimpleNamespace:
         return vec3(real(values[first]), real(values[first + 1]), real(values[first + 2]))
 
     @wp.func
-    def read_rotation(values: wp.array[float], first: int) -> quat:
-        """Return the rotation in four consecutive entries, which users may have written with any length."""
+    def read_quat(values: wp.array[float], first: int) -> quat:
+        """Return four consecutive entries."""
         x = real(values[first])
         y = real(values[first + 1])
         z = real(values[first + 2])
-        w = real(values[first + 3])
-        return quat_normalize(quat(x, y, z, w))
+        return quat(x, y, z, real(values[first + 3]))
+
+    @wp.func
+    def read_rotation(values: wp.array[float], first: int) -> quat:
+        """Return the rotation in four consecutive entries, which users may have written with any length."""
+        return quat_normalize(read_quat(values, first))
 
     @wp.func
     def write_vec3(values: wp.array[float], first: int, a: vec3):
@@ -75,6 +79,7 @@ def conversion_functions(real: Any) -> SimpleNamespace:
         widen_axis=widen_axis,
         widen_rotation=widen_rotation,
         read_vec3=read_vec3,
+        read_quat=read_quat,
         read_rotation=read_rotation,
         write_vec3=write_vec3,
         write_rotation=write_rotation,

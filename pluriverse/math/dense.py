@@ -22,6 +22,8 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.math.precision import vec6_type
+
 CTYPE = {wp.float32: "float", wp.float64: "double"}
 """Names of scalar types in native code."""
 
@@ -290,6 +292,19 @@ _CLEAR = """
     for (int e = 0; e < count; ++e) to[e] = V(0);
 """
 
+_PROJECT = """
+    const int* up = parent.data + first;
+    T* row = out.data + start;
+    T w[6];
+    for (int c = 0; c < 6; ++c) w[c] = wrench[c];
+    T* entry = row + depth;
+    for (int j = dof; j >= stop; j = up[j]) {
+        const T* s = (const T*)(motion.data + base + j);
+        *entry-- = w[0] * s[0] + w[1] * s[1] + w[2] * s[2] + w[3] * s[3] + w[4] * s[4] + w[5] * s[5];
+    }
+    if (has_stem) for (int c = 0; c < 6; ++c) row[c] = w[c];
+"""
+
 _TO_BLOCK = """
     const T* rows = H.data + base;
     V* block = out.data + outbase;
@@ -352,6 +367,12 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
 
     - `rows_copy(H, base, count, out, outbase)`: out <- H, entry by entry.
     - `numbers_clear(out, outbase, count)`: out <- 0.
+
+    And of vectors of six to a packed row:
+
+    - `row_project(wrench, motion, base, parent, first, dof, stop, has_stem, out, start, depth)`: the scalar
+      products of `wrench` and the motions of `dof`, at `depth`, and of those on its way to the root from
+      `stop` on; with a stem of six dofs whose motions are unit vectors, the first entries are `wrench`.
 
     And from packed rows to a column-major block of one tree:
 
@@ -457,6 +478,23 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     @wp.func_native(types + _CLEAR)
     def numbers_clear(out: wp.array[real_vector], outbase: int, count: int): ...
 
+    vec6 = vec6_type(real)
+
+    @wp.func_native(types + _PROJECT)
+    def row_project(
+        wrench: vec6,
+        motion: wp.array(dtype=vec6),
+        base: int,
+        parent: wp.array[int],
+        first: int,
+        dof: int,
+        stop: int,
+        has_stem: bool,
+        out: wp.array[real],
+        start: int,
+        depth: int,
+    ): ...
+
     @wp.func_native(types + _TO_BLOCK)
     def rows_to_block(
         H: wp.array[real],
@@ -480,5 +518,6 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         rows_multiply=rows_multiply,
         rows_copy=rows_copy,
         numbers_clear=numbers_clear,
+        row_project=row_project,
         rows_to_block=rows_to_block,
     )

@@ -1,4 +1,4 @@
-"""Comparing the memory of arrays in kernels, in native code: loops over words that vectorize."""
+"""Comparing and copying the memory of arrays in kernels, in native code: loops over words that vectorize."""
 
 import functools
 from types import SimpleNamespace
@@ -10,6 +10,14 @@ _WORDS = """
     const unsigned int* a = (const unsigned int*)(now.data + first);
     unsigned int* b = (unsigned int*)(kept.data + first);
     const int words = count * (int)(sizeof(*now.data) / sizeof(unsigned int));
+"""
+
+_IS_CLEAR = """
+    const unsigned int* a = (const unsigned int*)(now.data + first);
+    const int words = count * (int)(sizeof(*now.data) / sizeof(unsigned int));
+    unsigned int any = 0;
+    for (int w = 0; w < words; ++w) any |= a[w];
+    return any == 0;
 """
 
 _IS_KEPT = """
@@ -25,11 +33,12 @@ _KEEP = """
 
 @functools.cache
 def record_functions(dtype: Any) -> SimpleNamespace:
-    """Return the functions on ranges of two contiguous arrays of a type made of 32-bit words.
+    """Return the functions on ranges of contiguous arrays of a type made of 32-bit words.
 
     - `is_kept(now, kept, first, count) -> int`: 1 if the range has the same bits in both, else 0. NaN equals
       itself, and 0 differs from -0.
     - `keep(now, kept, first, count)`: copies the range of `now` to `kept`.
+    - `is_clear(now, first, count) -> int`: 1 if all bits of the range are 0, else 0.
     """
 
     @wp.func_native(_WORDS + _IS_KEPT)
@@ -38,4 +47,7 @@ def record_functions(dtype: Any) -> SimpleNamespace:
     @wp.func_native(_WORDS + _KEEP)
     def keep(now: wp.array(dtype=dtype), kept: wp.array(dtype=dtype), first: int, count: int): ...
 
-    return SimpleNamespace(is_kept=is_kept, keep=keep)
+    @wp.func_native(_IS_CLEAR)
+    def is_clear(now: wp.array(dtype=dtype), first: int, count: int) -> int: ...
+
+    return SimpleNamespace(is_kept=is_kept, keep=keep, is_clear=is_clear)

@@ -8,9 +8,10 @@ import warp as wp
 
 from pluriverse.math.precision import mat33_type, quat_type, vec3_type
 
-# Angle [rad] below which sin(angle / 2) / angle is a three-term series: the first dropped term is
-# 0.02**6 / 322560 = 2e-16 of the value, at the rounding of float64 (2**-53), and 0 / 0 cannot occur.
-ANGLE_SERIES = 0.02
+# Angle [rad] below which sine and cosine of its half are series in the square of the angle: neither a root
+# nor a call. The first terms dropped are 0.125**10 / 11! = 2e-17 and 0.125**12 / 12! = 3e-20, below the
+# rounding of float64 (2**-53), and 0 / 0 cannot occur.
+ANGLE_SERIES = 0.25
 
 
 @functools.cache
@@ -29,13 +30,20 @@ def rotation_functions(real: Any) -> SimpleNamespace:
     @wp.func
     def quat_from_rotation_vector(rotation: vec3) -> quat:
         """Return the unit quaternion of a rotation vector [rad] ([Sola2017] eq. 101)."""
-        square = wp.dot(rotation, rotation)
-        half_sinc = real(0.5) - square * (real(1.0 / 48.0) - square * real(1.0 / 3840.0))
-        angle = wp.sqrt(square)
-        if angle > series:
-            half_sinc = wp.sin(real(0.5) * angle) / angle
-        imaginary = half_sinc * rotation
-        return quat(imaginary[0], imaginary[1], imaginary[2], wp.cos(real(0.5) * angle))
+        square = real(0.25) * wp.dot(rotation, rotation)
+        sinc = real(0.0)
+        cosine = real(0.0)
+        if square < real(0.25) * series * series:
+            sinc = real(1.0 / 5040.0) - square * real(1.0 / 362880.0)
+            sinc = real(1.0) - square * (real(1.0 / 6.0) - square * (real(1.0 / 120.0) - square * sinc))
+            cosine = real(1.0 / 720.0) - square * (real(1.0 / 40320.0) - square * real(1.0 / 3628800.0))
+            cosine = real(1.0) - square * (real(0.5) - square * (real(1.0 / 24.0) - square * cosine))
+        else:
+            half = wp.sqrt(square)
+            sinc = wp.sin(half) / half
+            cosine = wp.cos(half)
+        imaginary = real(0.5) * sinc * rotation
+        return quat(imaginary[0], imaginary[1], imaginary[2], cosine)
 
     @wp.func
     def quat_from_axis_angle(axis: vec3, angle: real) -> quat:
