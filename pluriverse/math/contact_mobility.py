@@ -4,7 +4,7 @@ For m impulse components with Jacobian J [m, dof] and H = L^T D L in packed rows
 X = L^-T J^T are found in place, from the leaves to the roots: what a row holds goes to the rows above it, so
 columns keep the sparsity of the chains of joints that their contacts act on. The mobility is then
 W = J H^-1 J^T = X^T D^-1 X. All matrices are small (m up to some thirty) and every inner loop runs over
-contiguous numbers.
+contiguous numbers, most in blocks of eight: a loop of a dozen numbers would not be vectorized otherwise.
 """
 
 import functools
@@ -17,7 +17,16 @@ from pluriverse.math.dense import CTYPE
 from pluriverse.math.precision import mat33_type, vec3_type
 
 COMPONENTS_MAX = 72
-"""Most impulse components m that `contact_step` can take."""
+"""Most impulse components m that `contact_step` and `balance_contacts` can take."""
+
+# y <- y + a x on the columns from `begin` to `end`, multiples of 8, in blocks that fill vector registers.
+_ADD = """
+    auto add = [](V* __restrict y, const V a, const V* __restrict x, const int begin, const int end) {
+        _Pragma("clang loop vectorize_width(4) interleave_count(2)")
+        for (int j = begin; j < end; ++j) y[j] += a * x[j];
+    };
+    const int pad = (m + 7) & ~7;
+"""
 
 _MOBILITY = """
     const T* rows = H.data + base;
@@ -28,27 +37,24 @@ _MOBILITY = """
     V* W = w.data + wbase;
     const V* g = y.data + ybase;
     V* v = (V*)(u.data + ubase);
-    for (int e = 0; e < m * m; ++e) W[e] = V(0);
+    for (int e = 0; e < m * pad; ++e) W[e] = V(0);
     for (int k = count - 1; k >= 0; --k) {
-        V* xk = X + k * m;
-        bool used = false;
-        for (int a = 0; a < m; ++a) used |= xk[a] != V(0);
-        if (!used) continue;
+        V* xk = X + k * pad;
+        int begin = 0, end = m;
+        while (begin < m && xk[begin] == V(0)) ++begin;
+        if (begin == m) continue;
+        while (xk[end - 1] == V(0)) --end;
+        const int low = begin & ~7, high = (end + 7) & ~7;
         const T* rk = rows + start[k];
         int d = deep[k];
         const V share = V(rk[d]);
         --d;
-        for (int j = up[k]; j >= 0; j = up[j], --d) {
-            const V l = V(rk[d]);
-            V* xj = X + j * m;
-            for (int a = 0; a < m; ++a) xj[a] -= l * xk[a];
-        }
+        for (int j = up[k]; j >= 0; j = up[j], --d) add(X + j * pad, -V(rk[d]), xk, low, high);
         const V gk = g[k];
-        for (int a = 0; a < m; ++a) {
+        for (int a = begin; a < end; ++a) {
             const V s = share * xk[a];
             if (s == V(0)) continue;
-            V* wa = W + a * m;
-            for (int b = 0; b < m; ++b) wa[b] += s * xk[b];
+            add(W + a * pad, s, xk, low, high);
             v[a] += s * gk;
         }
     }
@@ -61,7 +67,7 @@ _VELOCITIES = """
     for (int k = 0; k < count; ++k) {
         const V s = rate[k];
         if (s == V(0)) continue;
-        const V* xk = X + k * m;
+        const V* xk = X + k * pad;
         for (int a = 0; a < m; ++a) v[a] += s * xk[a];
     }
 """
@@ -71,7 +77,7 @@ _SPREAD = """
     const V* p = (const V*)(impulse.data + pbase);
     V* out = y.data + ybase;
     for (int k = 0; k < count; ++k) {
-        const V* xk = X + k * m;
+        const V* xk = X + k * pad;
         V s = out[k];
         for (int a = 0; a < m; ++a) s += xk[a] * p[a];
         out[k] = s;
@@ -114,16 +120,16 @@ _STEP = """
     for (int b = 0; b < m; ++b) {
         const V s = r[b];
         if (s == V(0)) continue;
-        const V* wb = W + b * m;
+        const V* wb = W + b * pad;
         for (int a = 0; a < m; ++a) rate[a] += s * wb[a];
     }
     for (int k = 0; k < k_count; ++k) {
         const int c = column[k] / 3;
         const V* f = F + 9 * c + column[k] % 3;
         const V f0 = f[0], f1 = f[3], f2 = f[6];
-        const V* w0 = W + 3 * c * m;
-        const V* w1 = w0 + m;
-        const V* w2 = w1 + m;
+        const V* w0 = W + 3 * c * pad;
+        const V* w1 = w0 + pad;
+        const V* w2 = w1 + pad;
         V* p = P + k * m;
         for (int a = 0; a < m; ++a) p[a] = f0 * w0[a] + f1 * w1[a] + f2 * w2[a];
         V* s = S + k * m;
@@ -175,66 +181,57 @@ _ADVANCE = """
     for (int b = 0; b < m; ++b) {
         const V s = p[b];
         if (s == V(0)) continue;
-        const V* wb = W + b * m;
+        const V* wb = W + b * pad;
         for (int a = 0; a < m; ++a) u[a] += s * wb[a];
     }
 """
 
-_BALANCE = """
+# Rows of `hold_contacts` in `work`: columns of the held components, and of the others from `begin` on.
+_ROWS = """
+    const int begin = (held + 7) & ~7;
+    const int stride = begin + ((m - held + 8) & ~7);
+"""
+
+_HOLD = """
     const V* W = w.data + wbase;
-    const V* E = (const V*)(push.data + cbase);
-    const V* F = (const V*)(row.data + cbase);
     const V* D = (const V*)(compliance.data + cbase);
-    const V* r = (const V*)(wanted.data + cbase);
+    const V* wish = (const V*)(wanted.data + cbase);
     const V* u0 = (const V*)(free.data + cbase);
-    V* p = (V*)(impulse.data + cbase);
-    V* u = (V*)(velocity.data + cbase);
-    V* S = work.data + workbase;  // F^T W E + D, row-major, with the right-hand side as last column
-    V* z = S + m * (m + 1);  // W e of a column
-    // Contacts that stick come first: theirs is a symmetric and positive definite part of W + D, E = F = 1. A
-    // contact that slides has its first and last unknown, or the last only.
-    short column[LIMIT];
-    int n = 0;
-    for (int c = 0; c < m; c += 3)
-        if (D[c + 1] >= V(0))
-            for (int a = c; a < c + 3; ++a) column[n++] = a;
-    const int held = n;
-    for (int c = 0; c < m; c += 3)
-        if (!(D[c + 1] >= V(0)) && D[c + 2] >= V(0)) {
-            if (D[c] >= V(0)) column[n++] = c;
-            column[n++] = c + 2;
+    const int* place = order.data + cbase;
+    V* S = work.data + workbase;
+    // Contacts in their order, with the right-hand side behind.
+    const int last = begin + m - held;
+    for (int a = 0; a < m; a += 3) {
+        const int at = 3 * place[a / 3];
+        V* __restrict s0 = S + a * stride;
+        V* __restrict s1 = s0 + stride;
+        V* __restrict s2 = s1 + stride;
+        const int from = a < held ? (a & ~7) / 3 * 3 : held + ((a - held) & ~7) / 3 * 3;
+        for (int b = from; b < m; b += 3) {
+            const V* y = W + at * pad + 3 * place[b / 3];
+            const int to = b < held ? b : begin + b - held;
+            for (int k = 0; k < 3; ++k) {
+                s0[to + k] = y[k];
+                s1[to + k] = y[pad + k];
+                s2[to + k] = y[2 * pad + k];
+            }
         }
-    const int stride = n + 1;
-    // Row by row, f_i^T W E: a sum of rows of W, of which each contact's columns of E make their entries.
-    for (int i = 0; i < n; ++i) {
-        const int axis = column[i] % 3, at = column[i] - axis;
-        const V* f = F + 3 * at + axis;
-        const V* y = W + column[i] * m;
-        if (i >= held && axis == 0) {
-            const V* w0 = W + at * m;
-            const V* w1 = w0 + m;
-            const V f0 = f[0], f1 = f[3];
-            for (int a = 0; a < m; ++a) z[a] = f0 * w0[a] + f1 * w1[a];
-            y = z;
+        for (int b = held; b < begin; ++b) s0[b] = s1[b] = s2[b] = V(0);
+        for (int b = last; b < stride; ++b) s0[b] = s1[b] = s2[b] = V(0);
+        s0[last] = -u0[at];
+        s1[last] = -u0[at + 1];
+        s2[last] = -u0[at + 2];
+        if (a < held) {
+            s0[a] += D[at];
+            s1[a + 1] += D[at + 1];
+            s2[a + 2] += D[at + 2];
+            s0[last] += wish[at];
+            s1[last] += wish[at + 1];
+            s2[last] += wish[at + 2];
         }
-        V* si = S + i * stride;
-        for (int k = 0; k < held; k += 3) {
-            const int c = column[k];
-            si[k] = y[c];
-            si[k + 1] = y[c + 1];
-            si[k + 2] = y[c + 2];
-        }
-        for (int k = held; k < n; ++k) {
-            const int j = column[k] % 3, c = column[k] - j;
-            const V* e = E + 3 * c + j;
-            si[k] = e[0] * y[c] + e[3] * y[c + 1];
-            if (j == 2) si[k] += y[c + 2];
-        }
-        si[i] += D[column[i]];
-        si[n] = r[column[i]];
     }
-    // Gaussian elimination. Of what sticks only the upper triangle, without pivots, contact by contact: three
-    // rows are subtracted from three others at once, which saves most loads and stores.
+    // Of the upper triangle, three rows are subtracted from three others at once, which saves most loads and
+    // stores. What is in front of the diagonal is rubbish that nothing reads.
     for (int k = 0; k < held; k += 3) {
         V* __restrict s0 = S + k * stride;
         V* __restrict s1 = s0 + stride;
@@ -242,41 +239,143 @@ _BALANCE = """
         if (!(s0[k] > V(0))) return 0;
         const V inverse0 = V(1) / s0[k];
         const V l10 = s0[k + 1] * inverse0, l20 = s0[k + 2] * inverse0;
-        for (int j = k + 1; j <= n; ++j) s1[j] -= l10 * s0[j];
+        add(s1, -l10, s0, k & ~7, stride);
         if (!(s1[k + 1] > V(0))) return 0;
         const V inverse1 = V(1) / s1[k + 1];
         const V l21 = s1[k + 2] * inverse1;
-        for (int j = k + 2; j <= n; ++j) s2[j] = (s2[j] - l20 * s0[j]) - l21 * s1[j];
+        add(s2, -l20, s0, k & ~7, stride);
+        add(s2, -l21, s1, k & ~7, stride);
         if (!(s2[k + 2] > V(0))) return 0;
         const V inverse2 = V(1) / s2[k + 2];
-        for (int i = k + 3; i < held; i += 3) {
+        for (int i = k + 3; i < m; i += 3) {
+            const int at = i < held ? i : begin + i - held;
             V* __restrict t0 = S + i * stride;
             V* __restrict t1 = t0 + stride;
             V* __restrict t2 = t1 + stride;
-            const V a0 = s0[i] * inverse0, a1 = s1[i] * inverse1, a2 = s2[i] * inverse2;
-            const V b0 = s0[i + 1] * inverse0, b1 = s1[i + 1] * inverse1, b2 = s2[i + 1] * inverse2;
-            const V c0 = s0[i + 2] * inverse0, c1 = s1[i + 2] * inverse1, c2 = s2[i + 2] * inverse2;
-            for (int j = i; j <= n; ++j) {
+            const V a0 = s0[at] * inverse0, a1 = s1[at] * inverse1, a2 = s2[at] * inverse2;
+            const V b0 = s0[at + 1] * inverse0, b1 = s1[at + 1] * inverse1, b2 = s2[at + 1] * inverse2;
+            const V c0 = s0[at + 2] * inverse0, c1 = s1[at + 2] * inverse1, c2 = s2[at + 2] * inverse2;
+            _Pragma("clang loop vectorize_width(4) interleave_count(2)")
+            for (int j = at & ~7; j < stride; ++j) {
                 const V x0 = s0[j], x1 = s1[j], x2 = s2[j];
                 t0[j] = ((t0[j] - a0 * x0) - a1 * x1) - a2 * x2;
                 t1[j] = ((t1[j] - b0 * x0) - b1 * x1) - b2 * x2;
                 t2[j] = ((t2[j] - c0 * x0) - c1 * x1) - c2 * x2;
             }
         }
-        for (int i = held; i < n; ++i) {
+        s0[k] = inverse0;
+        s1[k + 1] = inverse1;
+        s2[k + 2] = inverse2;
+    }
+    for (int k = held - 3; k >= 0; k -= 3) {
+        V* __restrict s0 = S + k * stride;
+        V* __restrict s1 = s0 + stride;
+        V* __restrict s2 = s1 + stride;
+        const V inverse0 = s0[k], inverse1 = s1[k + 1], inverse2 = s2[k + 2];
+        const V l01 = s0[k + 1], l02 = s0[k + 2], l12 = s1[k + 2];
+        _Pragma("clang loop vectorize_width(4) interleave_count(2)")
+        for (int j = begin; j < stride; ++j) {
+            const V x2 = s2[j] * inverse2;
+            const V x1 = (s1[j] - l12 * x2) * inverse1;
+            s0[j] = (s0[j] - l01 * x1 - l02 * x2) * inverse0;
+            s1[j] = x1;
+            s2[j] = x2;
+        }
+        for (int i = 0; i < k; ++i) {
             V* __restrict t = S + i * stride;
-            const V a0 = t[k] * inverse0;
-            const V a1 = (t[k + 1] - a0 * s0[k + 1]) * inverse1;
-            const V a2 = ((t[k + 2] - a0 * s0[k + 2]) - a1 * s1[k + 2]) * inverse2;
-            for (int j = k + 3; j <= n; ++j) t[j] = ((t[j] - a0 * s0[j]) - a1 * s1[j]) - a2 * s2[j];
+            const V a0 = t[k], a1 = t[k + 1], a2 = t[k + 2];
+            _Pragma("clang loop vectorize_width(4) interleave_count(2)")
+            for (int j = begin; j < stride; ++j) t[j] = ((t[j] - a0 * s0[j]) - a1 * s1[j]) - a2 * s2[j];
         }
     }
+    // What a component of the others does to the held ones goes to its own row, what is there without to
+    // the last one.
+    for (int i = held; i < m; ++i) {
+        V* si = S + i * stride;
+        const int at = begin + i - held;
+        for (int k = 0; k < held; ++k) si[k] = S[k * stride + at];
+        for (int k = held; k < begin; ++k) si[k] = V(0);
+        for (int j = i + 1; j < m; ++j) S[j * stride + at] = si[begin + j - held];
+    }
+    V* rest = S + m * stride;
+    for (int k = 0; k < stride; ++k) rest[k] = V(0);
+    for (int k = 0; k < held; ++k) rest[k] = -S[k * stride + last];
+    for (int i = held; i < m; ++i) rest[begin + i - held] = -S[i * stride + last];
+    return 1;
+"""
+
+_BALANCE = """
+    const V* slip = (const V*)(slide.data + cbase);
+    const V* D = (const V*)(compliance.data + cbase);
+    const V* wish = (const V*)(wanted.data + cbase);
+    const int* place = order.data + cbase;
+    V* p = (V*)(impulse.data + cbase);
+    V* u = (V*)(velocity.data + cbase);
+    const V* H = work.data + workbase;  // from `hold_contacts`
+    const V* rest = H + m * stride;
+    V* z = work.data + workbase + (m + 1) * stride;  // f^T W of a row, later -p of the held ones and u
+    V* S = z + stride;  // F^T W E + D of the others, with the right-hand side
+    // Contacts that stick come first: theirs is a symmetric and positive definite part of W + D. A contact
+    // that slides has a direction across that in which it slides, if that turns, and the normal.
+    short column[LIMIT];
+    V x[LIMIT];
+    int n = 0;
+    for (int a = held; a < m; a += 3)
+        if (D[3 * place[a / 3] + 1] >= V(0))
+            for (int k = a; k < a + 3; ++k) column[n++] = k;
+    const int sticking = n;
+    for (int a = held; a < m; a += 3) {
+        const V* d = D + 3 * place[a / 3];
+        if (!(d[1] >= V(0)) && d[2] >= V(0)) {
+            if (d[0] >= V(0)) column[n++] = a;
+            column[n++] = a + 2;
+        }
+    }
+    const int width = (n + 8) & ~7;
+    // Row by row, f_i^T W E: a sum of rows of W, of which each contact's columns of E make their entries.
+    const int shift = begin - held;
+    for (int i = 0; i < n; ++i) {
+        const int axis = column[i] % 3, a = column[i] - axis, at = 3 * place[a / 3];
+        const V* y = H + column[i] * stride;
+        V free_rate = rest[shift + column[i]];
+        if (i >= sticking && axis == 0) {
+            const V* w0 = H + a * stride;
+            const V* w1 = w0 + stride;
+            const V f0 = -slip[at + 1], f1 = slip[at];
+            for (int b = begin; b < stride; ++b) z[b] = f0 * w0[b] + f1 * w1[b];
+            y = z;
+            free_rate = f0 * rest[shift + a] + f1 * rest[shift + a + 1];
+        }
+        V* si = S + i * width;
+        for (int k = 0; k < sticking; ++k) si[k] = y[shift + column[k]];
+        for (int k = sticking; k < n; ++k) {
+            const int j = column[k] % 3, c = column[k] - j;
+            const V* t = slip + 3 * place[c / 3];
+            const V* yc = y + shift + c;
+            if (j == 2)
+                si[k] = t[2] * (t[0] * yc[0] + t[1] * yc[1]) + yc[2];
+            else
+                si[k] = t[0] * yc[1] - t[1] * yc[0];
+        }
+        si[i] += D[at + axis];
+        si[n] = wish[at + axis] - free_rate;
+        for (int k = n + 1; k < width; ++k) si[k] = V(0);
+    }
+    // Gaussian elimination: of what sticks without pivots, of the upper triangle only. What is in front of a
+    // block's first column is rubbish.
+    for (int k = 0; k < sticking; ++k) {
+        const V* sk = S + k * width;
+        if (!(sk[k] > V(0))) return 0;
+        const V inverse = V(1) / sk[k];
+        for (int i = k + 1; i < sticking; ++i) add(S + i * width, -sk[i] * inverse, sk, i & ~7, width);
+        for (int i = sticking; i < n; ++i) add(S + i * width, -S[i * width + k] * inverse, sk, k & ~7, width);
+    }
     // Friction makes the rest unsymmetric: row by row, with pivots.
-    for (int k = held; k < n; ++k) {
+    for (int k = sticking; k < n; ++k) {
         int pivot = k;
         V largest = V(0);
         for (int i = k; i < n; ++i) {
-            const V s = S[i * stride + k];
+            const V s = S[i * width + k];
             const V size = s < V(0) ? -s : s;
             if (size > largest) {
                 largest = size;
@@ -284,48 +383,52 @@ _BALANCE = """
             }
         }
         if (!(largest > V(0))) return 0;
-        V* __restrict sk = S + k * stride;
+        V* sk = S + k * width;
         if (pivot != k)
             for (int j = k; j <= n; ++j) {
                 const V t = sk[j];
-                sk[j] = S[pivot * stride + j];
-                S[pivot * stride + j] = t;
+                sk[j] = S[pivot * width + j];
+                S[pivot * width + j] = t;
             }
         const V inverse = V(1) / sk[k];
         for (int i = k + 1; i < n; ++i) {
-            V* __restrict si = S + i * stride;
-            const V l = si[k] * inverse;
-            if (l == V(0)) continue;
-            for (int j = k + 1; j <= n; ++j) si[j] -= l * sk[j];
+            const V l = S[i * width + k] * inverse;
+            if (l != V(0)) add(S + i * width, -l, sk, k & ~7, width);
         }
-    }
-    for (int a = 0; a < m; ++a) {
-        p[a] = V(0);
-        u[a] = u0[a];
     }
     for (int k = n - 1; k >= 0; --k) {
-        const V* sk = S + k * stride;
-        // Four sums, none of which waits for the others.
-        V x0 = sk[n], x1 = V(0), x2 = V(0), x3 = V(0);
-        int j = k + 1;
-        for (; j + 3 < n; j += 4) {
-            x0 -= sk[j] * z[j];
-            x1 -= sk[j + 1] * z[j + 1];
-            x2 -= sk[j + 2] * z[j + 2];
-            x3 -= sk[j + 3] * z[j + 3];
-        }
-        for (; j < n; ++j) x0 -= sk[j] * z[j];
-        const V x = ((x0 + x1) + (x2 + x3)) / sk[k];
-        z[k] = x;
-        const int at = 3 * (column[k] / 3);
-        const V* e = E + 3 * at + column[k] % 3;
-        for (int i = 0; i < 3; ++i) p[at + i] += e[3 * i] * x;
+        const V* sk = S + k * width;
+        V sum = sk[n];
+        for (int j = k + 1; j < n; ++j) sum -= sk[j] * z[j];
+        z[k] = sum / sk[k];
     }
-    for (int b = 0; b < m; ++b) {
-        const V s = p[b];
-        if (s == V(0)) continue;
-        const V* wb = W + b * m;
-        for (int a = 0; a < m; ++a) u[a] += s * wb[a];
+    for (int a = held; a < m; ++a) x[a] = V(0);
+    for (int k = 0; k < n; ++k) {
+        const int axis = column[k] % 3, a = column[k] - axis;
+        const V* t = slip + 3 * place[a / 3];
+        if (k < sticking) {
+            x[column[k]] = z[k];
+        } else if (axis == 2) {
+            x[a] += t[2] * t[0] * z[k];
+            x[a + 1] += t[2] * t[1] * z[k];
+            x[a + 2] = z[k];
+        } else {
+            x[a] -= t[1] * z[k];
+            x[a + 1] += t[0] * z[k];
+        }
+    }
+    for (int k = 0; k < stride; ++k) z[k] = rest[k];
+    for (int a = held; a < m; ++a)
+        if (x[a] != V(0)) add(z, x[a], H + a * stride, 0, stride);
+    for (int a = 0; a < m; ++a) {
+        const int at = 3 * place[a / 3] + a % 3;
+        if (a < held) {
+            p[at] = -z[a];
+            u[at] = wish[at] + D[at] * z[a];
+        } else {
+            p[at] = x[a];
+            u[at] = z[shift + a];
+        }
     }
     return 1;
 """
@@ -346,20 +449,29 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
       answer to these: (1 + G W) dp = r, du = W dp, with the symmetric `stiffness` G of each contact and the
       `residual` r, answer minus impulse. `stiffness` is overwritten; `work` has 2 m^2 + m numbers. It is
       solved as (1 + F^T W F) z = -F^T W r, dp = r + F z with G = F F^T, which needs no pivots.
-    - `balance_contacts(w, wbase, m, push, row, compliance, wanted, free, cbase, work, workbase, impulse,
-      velocity)`: impulses p = E x of contacts with the unknowns x, where (F^T W E + D) x = r, and their
-      velocities u = u0 + W p. Each contact has up to three unknowns: the columns of `push` E and of `row` F,
-      and the entries of `compliance` D (negative: not an unknown) and of `wanted` r. With three, E = F = 1.
-      Without the second, the first is a direction along the surface, in E and F, and the row of the last
-      is (0, 0, 1). `free` is u0. Returns 0 if the matrix is singular. `work` has m^2 + 2 m numbers.
+    - `hold_contacts(w, wbase, m, held, free, compliance, wanted, order, cbase, work, workbase)`: eliminates
+      the impulses p of the first `held` components, in the `order` of contacts, from the velocities
+      u = u0 + W p, where u + D p = g of these. What is left in `work` is u of the others as a function of
+      their impulses, and the rows of the held ones. `free` is u0, `compliance` D, `wanted` g. Returns 0 if
+      W + D of them is not positive definite.
+    - `balance_contacts(m, held, slide, compliance, wanted, order, cbase, work, workbase, impulse,
+      velocity)`: the impulses and velocities of all contacts, where the others stick, u + D p = g, if
+      D_1 >= 0, or slide, if D_2 >= 0, or else have no impulse. `slide` holds (t_0, t_1, mu) of those that
+      slide: u_n + D_2 p_n = g_n, p_t = mu p_n t + x q with q = (-t_1, t_0), where x = 0, or if D_0 >= 0
+      q . u_t + D_0 x = 0. Returns 0 if the matrix of these equations is singular.
+
+    Their `work` has 2 (m + 16)^2 numbers.
+
+    Rows of W and of `x` are m numbers apart, rounded up to a multiple of 8, with zeros behind the last.
     """
     vec3, mat33 = vec3_type(real), mat33_type(real)
+    pad = "const int pad = (m + 7) & ~7;"
     limit = f"constexpr int LIMIT = {COMPONENTS_MAX};"
     types = f"using T = {CTYPE[linear]}; using V = {CTYPE[real]};"
     # What is left of a stiffness [relative] that is rounding.
     tiny = "const V tiny = V(1e-13);" if real is wp.float64 else "const V tiny = V(1e-6f);"
 
-    @wp.func_native(types + _MOBILITY)
+    @wp.func_native(types + _ADD + _MOBILITY)
     def contact_mobility(
         H: wp.array[linear],
         base: int,
@@ -379,7 +491,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         ubase: int,
     ): ...
 
-    @wp.func_native(types + _VELOCITIES)
+    @wp.func_native(types + pad + _VELOCITIES)
     def add_velocities(
         x: wp.array[real],
         xbase: int,
@@ -391,7 +503,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         ubase: int,
     ): ...
 
-    @wp.func_native(types + _SPREAD)
+    @wp.func_native(types + pad + _SPREAD)
     def spread_impulse(
         x: wp.array[real],
         xbase: int,
@@ -403,7 +515,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         ybase: int,
     ): ...
 
-    @wp.func_native(types + _ADVANCE)
+    @wp.func_native(types + pad + _ADVANCE)
     def add_impulses(
         w: wp.array[real],
         wbase: int,
@@ -413,7 +525,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         velocity: wp.array(dtype=vec3),
     ): ...
 
-    @wp.func_native(types + limit + tiny + _STEP)
+    @wp.func_native(types + pad + limit + tiny + _STEP)
     def contact_step(
         w: wp.array[real],
         wbase: int,
@@ -427,16 +539,29 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         velocity_step: wp.array(dtype=vec3),
     ): ...
 
-    @wp.func_native(types + limit + _BALANCE)
-    def balance_contacts(
+    @wp.func_native(types + _ADD + _ROWS + _HOLD)
+    def hold_contacts(
         w: wp.array[real],
         wbase: int,
         m: int,
-        push: wp.array(dtype=mat33),
-        row: wp.array(dtype=mat33),
+        held: int,
+        free: wp.array(dtype=vec3),
         compliance: wp.array(dtype=vec3),
         wanted: wp.array(dtype=vec3),
-        free: wp.array(dtype=vec3),
+        order: wp.array[int],
+        cbase: int,
+        work: wp.array[real],
+        workbase: int,
+    ) -> int: ...
+
+    @wp.func_native(types + limit + _ADD + _ROWS + _BALANCE)
+    def balance_contacts(
+        m: int,
+        held: int,
+        slide: wp.array(dtype=vec3),
+        compliance: wp.array(dtype=vec3),
+        wanted: wp.array(dtype=vec3),
+        order: wp.array[int],
         cbase: int,
         work: wp.array[real],
         workbase: int,
@@ -450,5 +575,6 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         spread_impulse=spread_impulse,
         add_impulses=add_impulses,
         contact_step=contact_step,
+        hold_contacts=hold_contacts,
         balance_contacts=balance_contacts,
     )

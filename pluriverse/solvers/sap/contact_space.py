@@ -289,11 +289,13 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         dof_count = topology.template_dof[topology.world_template[world] + 1] - first
         dof0 = topology.world_dof[world]
         contact0 = region * contact_capacity
-        basis = region * dof_capacity * 3 * contact_capacity
-        mobility0 = region * 9 * contact_capacity * contact_capacity
+        padded = (3 * contact_capacity + 7) / 8 * 8
+        basis = region * dof_capacity * padded
+        mobility0 = region * 3 * contact_capacity * padded
         work = region * work_size
         m = 3 * count
-        numbers_clear(sap.space_basis, basis, dof_count * m)
+        stride = (m + 7) / 8 * 8
+        numbers_clear(sap.space_basis, basis, dof_count * stride)
         for c in range(count):
             slot = sap.space_slot[contact0 + c]
             sap.space_velocity[contact0 + c] = sap.contact_velocity[slot]
@@ -302,9 +304,11 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             entry = basis + 3 * c
             arm0, arm1 = sap.contact_arm0[slot], sap.contact_arm1[slot]
             add_chain(
-                topology, dynamics, sap, world, slot, sap.contact_dof0[slot], arm0, real(-1.0), entry, m
+                topology, dynamics, sap, world, slot, sap.contact_dof0[slot], arm0, real(-1.0), entry, stride
             )
-            add_chain(topology, dynamics, sap, world, slot, sap.contact_dof1[slot], arm1, real(1.0), entry, m)
+            add_chain(
+                topology, dynamics, sap, world, slot, sap.contact_dof1[slot], arm1, real(1.0), entry, stride
+            )
         add_velocities(
             sap.space_basis, basis, dof_count, m, sap.direction_momentum, dof0, sap.space_velocity, contact0
         )

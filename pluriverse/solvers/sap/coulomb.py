@@ -9,10 +9,14 @@ A contact with the impulse p and the velocity u = u0 + W p is open, sticks or sl
 
 open where z_n <= 0, and sticking where |z_t| <= mu z_n ([Alart1991]). Each of these states is a linear law
 of p and u, but for the direction in which a contact slides, which is linearized. So each iteration solves
-one small system for the impulses of contacts in their last states ([Curnier1988]), and the method ends when
+a small system for the impulses of contacts in their last states ([Curnier1988]), and the method ends when
 no state changes. The choice of positive r_n and r_t does not change the solution. With the inverse
 mobility of each contact the states are found within a few iterations from no impulses at all, whether
 contacts are near rigid or not.
+
+Most contacts keep to their states after the first iteration or two, while the others find the directions in
+which they slide. So those that stick are eliminated from the system of all contacts once, and again only
+when one of them slips or opens. Contacts that did are left to the small system of the others from then on.
 
 Without impulses z says which contacts close, but not how they slide: where a robot keeps sliding, most begin
 by sticking, and alternate for six iterations. So the first iteration takes the states at the start of the
@@ -26,7 +30,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.contact_mobility import contact_mobility_functions
-from pluriverse.math.precision import mat33_type, vec3_type
+from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
 from pluriverse.solvers.sap.workspace import sap_struct
@@ -39,6 +43,8 @@ TOLERANCE_DOUBLE, TOLERANCE_SINGLE = 1e-9, 1e-5
 PROGRESS = wp.constant(0.1)
 # A contact begins as one that slides where its speed is this many times that at which it creeps.
 SLIDING_CREEPS = wp.constant(100.0)
+# Contacts that `hold_contacts` has eliminated, and those that did not stick after that.
+HELD, LEFT = wp.constant(1), wp.constant(2)
 # Share of a turning contact below which its friction is a force of a given direction.
 TURNING_MIN = wp.constant(1e-9)
 
@@ -46,9 +52,10 @@ TURNING_MIN = wp.constant(1e-9)
 @functools.cache
 def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `find_coulomb_impulses` for the given precisions."""
-    vec3, mat33 = vec3_type(real), mat33_type(real)
+    vec3 = vec3_type(real)
     SapData = sap_struct(real, linear)
-    balance_contacts = contact_mobility_functions(linear, real).balance_contacts
+    mobility = contact_mobility_functions(linear, real)
+    hold_contacts, balance_contacts = mobility.hold_contacts, mobility.balance_contacts
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
 
     @wp.func(inline=True)
@@ -66,7 +73,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
             sap.contact_bias[slot],
         )
         soft = sap.contact_soft[slot]
-        p, u, free = sap.space_impulse[c], sap.space_velocity[c], sap.space_free[c]
+        p, u = sap.space_impulse[c], sap.space_velocity[c]
         normal = p[2] - (u[2] - bias + rn * p[2]) / (wn + rn)
         compliance = vec3(-one, -one, -one)
         error = wp.dot(p, p)
@@ -75,11 +82,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
             z0 = p[0] - share * (u[0] + rt * p[0])
             z1 = p[1] - share * (u[1] + rt * p[1])
             size = wp.sqrt(z0 * z0 + z1 * z1 + soft * soft)
-            push, row = mat33(), mat33()
-            push[2, 2] = one
-            row[2, 2] = one
             compliance[2] = rn
-            target = vec3(-free[0], -free[1], bias - free[2])
             difference = vec3(z0 - p[0], z1 - p[1], normal - p[2])
             t0, t1 = z0 / size, z1 / size
             turning = mu * normal / size
@@ -92,31 +95,41 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
                     t0, t1 = -velocity[0] / speed, -velocity[1] / speed
                     turning = zero
             if not slides:
-                push[0, 0] = one
-                push[1, 1] = one
-                row[0, 0] = one
-                row[1, 1] = one
                 compliance[0] = rt
                 compliance[1] = rt
             else:
                 # Friction follows the normal impulse along t, and turns by q.
-                push[0, 2] = mu * t0
-                push[1, 2] = mu * t1
                 difference[0] = turning * z0 - p[0]
                 difference[1] = turning * z1 - p[1]
+                sap.space_slide[c] = vec3(t0, t1, mu)
                 if turning > real(TURNING_MIN):
-                    push[0, 0] = -t1
-                    push[1, 0] = t0
-                    row[0, 0] = -t1
-                    row[1, 0] = t0
                     compliance[0] = rt + (one - turning) / (turning * share)
-                    target[0] = t1 * free[0] - t0 * free[1]
             error = wp.dot(difference, difference)
-            sap.space_stiffness[c] = push
-            sap.space_row[c] = row
-            sap.space_residual[c] = target
+            sap.space_wanted[c] = vec3(zero, zero, bias)
         sap.space_compliance[c] = compliance
         return error
+
+    @wp.func(inline=True)
+    def choose_held(sap: wp.ref[SapData], region: int, count: int) -> int:
+        """Choose the contacts to eliminate, those that stick and have not left before; return their number.
+
+        Writes `space_order`, in which they come first.
+        """
+        held = int(0)
+        for c in range(count):
+            if sap.space_compliance[region + c][1] >= real(0.0):
+                if sap.space_held[region + c] != LEFT:
+                    sap.space_held[region + c] = HELD
+                    sap.space_order[region + held] = c
+                    held += 1
+            elif sap.space_held[region + c] == HELD:
+                sap.space_held[region + c] = LEFT
+        place = int(held)
+        for c in range(count):
+            if sap.space_held[region + c] != HELD:
+                sap.space_order[region + place] = c
+                place += 1
+        return held
 
     @wp.func(inline=stages_inline())
     def find_coulomb_impulses(
@@ -129,19 +142,26 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
         With `is_start` there are none, and contacts begin as before the step.
         """
         m = 3 * count
+        stride = (m + 7) / 8 * 8
         wanted = tolerance * wp.min(optimality / real(OPTIMALITY_DEFAULT), real(1.0))
         least = real(wp.inf)
         found = int(0)
         iteration = int(0)
         searching = int(1)
+        held = int(-1)
+        for c in range(region, region + count):
+            sap.space_held[c] = 0
         while searching != 0:
             error, norm = real(0.0), real(0.0)
+            has_left = int(held < 0)
             for c in range(count):
-                entry = w + 3 * c * (m + 1)
-                wt = real(0.5) * (sap.space_mobility[entry] + sap.space_mobility[entry + m + 1])
-                wn = sap.space_mobility[entry + 2 * (m + 1)]
+                entry = w + 3 * c * (stride + 1)
+                wt = real(0.5) * (sap.space_mobility[entry] + sap.space_mobility[entry + stride + 1])
+                wn = sap.space_mobility[entry + 2 * (stride + 1)]
                 error += set_law(sap, region + c, wn, wt, is_start * int(iteration == 0))
                 norm += wp.dot(sap.space_impulse[region + c], sap.space_impulse[region + c])
+                if sap.space_held[region + c] == HELD and sap.space_compliance[region + c][1] < real(0.0):
+                    has_left = 1
             found = int(error <= tolerance * tolerance * norm)
             is_best = found != 0 and (error <= wanted * wanted * norm or error >= real(PROGRESS) * least)
             if is_best or iteration >= ITERATIONS_MAX or not error < real(wp.inf):
@@ -149,21 +169,35 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
             else:
                 least = wp.min(error, least)
                 iteration += 1
-                searching = balance_contacts(
-                    sap.space_mobility,
-                    w,
-                    m,
-                    sap.space_stiffness,
-                    sap.space_row,
-                    sap.space_compliance,
-                    sap.space_residual,
-                    sap.space_free,
-                    region,
-                    sap.space_work,
-                    work,
-                    sap.space_impulse,
-                    sap.space_velocity,
-                )
+                if has_left != 0:
+                    held = choose_held(sap, region, count)
+                    searching = hold_contacts(
+                        sap.space_mobility,
+                        w,
+                        m,
+                        3 * held,
+                        sap.space_free,
+                        sap.space_compliance,
+                        sap.space_wanted,
+                        sap.space_order,
+                        region,
+                        sap.space_work,
+                        work,
+                    )
+                if searching != 0:
+                    searching = balance_contacts(
+                        m,
+                        3 * held,
+                        sap.space_slide,
+                        sap.space_compliance,
+                        sap.space_wanted,
+                        sap.space_order,
+                        region,
+                        sap.space_work,
+                        work,
+                        sap.space_impulse,
+                        sap.space_velocity,
+                    )
         return found
 
     return SimpleNamespace(find_coulomb_impulses=find_coulomb_impulses)

@@ -162,7 +162,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     contact_space = {
         "space_basis": Field("space matrix", real, "J^T, then L^-T J^T, [dof, component]"),
         "space_mobility": Field("space matrix", real, "W [component, component]"),
-        "space_work": Field("space matrix", real, "of `contact_step` and `balance_contacts`"),
+        "space_work": Field("space matrix", real, "of `contact_step`, `hold_contacts`, `balance_contacts`"),
         "space_slot": Field("space contact", int, "slot of a contact that takes part"),
         "space_velocity": Field("space contact", vec3, "u(p) [m/s]"),
         "space_velocity_step": Field("space contact", vec3, "its Newton step"),
@@ -170,10 +170,13 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "space_impulse_step": Field("space contact", vec3, "its Newton step"),
         "space_residual": Field("space contact", vec3, "gamma(u(p)) - p [N·s]"),
         "space_stiffness": Field(
-            "space contact", mat33, "G = -d gamma / d u [kg], overwritten by its factor; or E"
+            "space contact", mat33, "G = -d gamma / d u [kg], overwritten by its factor"
         ),
-        "space_row": Field("space contact", mat33, "F of `balance_contacts`"),
+        "space_slide": Field("space contact", vec3, "direction in which it is pushed as it slides, mu"),
         "space_compliance": Field("space contact", vec3, "D of `balance_contacts` [1/kg]"),
+        "space_wanted": Field("space contact", vec3, "u + D p of `balance_contacts` [m/s]"),
+        "space_order": Field("space contact", int, "contacts, those that `hold_contacts` eliminates first"),
+        "space_held": Field("space contact", int, "HELD, LEFT (it was), or 0"),
         "space_free": Field("space contact", vec3, "u0 [m/s]"),
     }
     results = {
@@ -290,7 +293,7 @@ class SapWorkspace:
         capacity = int(self.contact_capacity.max(initial=0))
         self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX)
         m, kept = 3 * self.space_contact_count, 3 * min(capacity, SPACE_HELD_CONTACTS_MAX)
-        self.space_work_count = max(m * m + 2 * m, 2 * kept * kept + kept)
+        self.space_work_count = max(2 * (m + 16) ** 2, 2 * kept * kept + kept)
         given |= self._contact_space(model, real)
         for name, field in workspace_fields(real, linear).items():
             array = given.get(name)
@@ -340,7 +343,12 @@ class SapWorkspace:
         m = 3 * count
         has_space = dofs > 0 and not self.has_moments
         regions = model.world_count if has_space else 0
-        sizes = {"space_basis": dofs * m, "space_mobility": m * m, "space_work": self.space_work_count}
+        padded = -(-m // 8) * 8
+        sizes = {
+            "space_basis": dofs * padded,
+            "space_mobility": m * padded,
+            "space_work": self.space_work_count,
+        }
         fields = {
             name: field.dtype
             for name, field in workspace_fields(real, self.linear).items()
