@@ -76,9 +76,9 @@ class KernelProgress:
     def loading(self, total: int | None) -> Iterator[None]:
         """Show the progress of what is loaded inside, and end the bar then."""
         with self._lock:
-            self._begin = time.perf_counter()
-            self._loaded, self._compiled, self._total, self._is_shown = 0, 0, total, False
-            self._compile_time = 0.0
+            self._loaded, self._total = 0, total
+            if not self._is_shown:
+                self._begin, self._compiled, self._compile_time = time.perf_counter(), 0, 0.0
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ import warp as wp
 
 from pluriverse.kernel_progress import declared_modules, install
 from pluriverse.launch_list import LaunchList, is_supported, make_launches
+from pluriverse.precompiled_headers import share_headers
 
 Kept = TypeVar("Kept")
 # Threads of a block on a GPU: one warp. A thread steps a world, in a long kernel that takes many registers.
@@ -217,6 +218,7 @@ def load_kernels(device: Any, *, max_workers: int) -> None:
     total = None if modules is None else len(modules)
     shown = contextlib.nullcontext() if progress is None else progress.loading(total)
     with RECORDING, shown:
+        share_headers()
         if modules is None:
             wp.load_module(
                 "pluriverse", recursive=True, device=device, block_dim=BLOCK_DIM, max_workers=max_workers
@@ -224,6 +226,13 @@ def load_kernels(device: Any, *, max_workers: int) -> None:
         else:
             modules.sort(key=_compile_rank)
             wp.force_load(device=device, modules=modules, block_dim=BLOCK_DIM, max_workers=max_workers)
+
+
+def load_kernels_of(module: str, device: Any) -> None:
+    """Compile the kernels of a module of Warp, or load them from the kernel cache."""
+    with RECORDING:
+        share_headers()
+        wp.force_load(device=device, modules=[wp.get_module(module)], block_dim=BLOCK_DIM, max_workers=0)
 
 
 def _compile_rank(module: Any) -> int:

@@ -40,6 +40,7 @@ from pluriverse.scene.validation import check_version, validate_scene
 from pluriverse.scene.values import IDENTITY_ROTATION, Vector3
 from pluriverse.scene.variants import build_variant_scene
 from pluriverse.scene.world_kinds import KindPlan, plan_kinds
+from pluriverse.simulation.precompilation import begin_precompiling
 from pluriverse.types import Entity
 
 # A longer step [s] is more likely a number of milliseconds.
@@ -278,6 +279,7 @@ def load_scene(
     import warp as wp
 
     target = wp.get_device(device)
+    begin_precompiling(target)
     read = read_scene(path, num_worlds=num_worlds, strict=strict, asset_roots=asset_roots)
     return read.build(target, spacing=spacing)
 

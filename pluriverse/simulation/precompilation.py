@@ -1,0 +1,52 @@
+"""Precompilation: with an empty kernel cache, the first kernels are compiled while Python still reads files.
+
+All kernels of a simulation are compiled at once, when its model is complete and it is known which ones there
+are. Until then the compiler would be idle, so a thread begins with those that all simulations need.
+"""
+
+import importlib
+import os
+import threading
+import time
+from pathlib import Path
+
+import warp as wp
+
+from pluriverse.launch import load_kernels_of
+
+# Modules whose kernels do not depend on the model, in the order in which a simulation launches them.
+_NEEDED = (
+    *("model.drive_targets", "collision.shape_state", "simulation.statistics", "launch_list"),
+    *("collision.broad_phase", "simulation.carry_over", "collision.idle_contacts", "model.indices"),
+    *("model.world_list", "collision.contact_kinematics", "solvers.reset", "dynamics.body_acceleration"),
+    *("dynamics.loops", "simulation.world_copy"),
+)
+# Pause [s] between two modules, in which a thread that has to launch something gets the lock of launches.
+YIELD_TIME = 2e-3
+_lock = threading.Lock()
+_has_begun = False
+
+
+def begin_precompiling(device: wp.Device) -> None:
+    """Begin to compile, in a thread, what every simulation on a CPU needs, unless this was done before.
+
+    Nothing is done where it is in the kernel cache, or on a machine with one core.
+    """
+    global _has_begun
+    with _lock:
+        if _has_begun or not device.is_cpu or (os.cpu_count() or 1) < 2:
+            return
+        _has_begun = True
+    module = wp.get_module("pluriverse.launch_list")
+    cache = Path(wp.config.kernel_cache_dir or "")  # set, since there is a device
+    if not (cache / module.get_module_identifier(block_dim=1)).exists():
+        threading.Thread(target=_precompile, args=(device,), name="pluriverse precompilation").start()
+
+
+def _precompile(device: wp.Device) -> None:
+    for name in _NEEDED:
+        if not threading.main_thread().is_alive():
+            return  # the process ends, and would wait
+        importlib.import_module(f"pluriverse.{name}")
+        load_kernels_of(f"pluriverse.{name}", device)
+        time.sleep(YIELD_TIME)
