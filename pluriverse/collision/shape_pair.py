@@ -84,19 +84,6 @@ def plane_height_bound(state: ShapeState, plane: int, shape: int) -> float:
 
 
 @wp.func
-def is_near_plane(state: ShapeState, plane: int, shape: int) -> bool:
-    """Return whether a shape reaches into the half space below a plane, as far as its bounds tell."""
-    up = plane_normal(state, plane)
-    bounds = state.bounds[shape]
-    center = wp.vec3(bounds[0], bounds[1], bounds[2]) - (
-        state.place[plane].origin + state.place[plane].offset
-    )
-    extent = wp.abs(up[0]) * bounds[3] + wp.abs(up[1]) * bounds[4] + wp.abs(up[2]) * bounds[5]
-    # The bounds of the shape contain its own margin and gap, or what it may move.
-    return wp.dot(up, center) - extent <= state.place[plane].threshold
-
-
-@wp.func
 def middles_apart(place0: ShapePlace, place1: ShapePlace) -> wp.vec3:
     """Return the middle of the second of two shapes from that of the first [m], world axes."""
     return (place1.origin - place0.origin) + (place1.middle - place0.middle)

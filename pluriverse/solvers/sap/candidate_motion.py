@@ -28,6 +28,20 @@ from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.types import GeoType
 
+_RATES = """
+    for (int node = begin; node < end; ++node) {
+        const int above = parent.data[node];
+        auto twist = above >= 0 ? rate.data[node0 + above] : drift.data[tree0 + tree.data[node]];
+        const int first = dof0 + dof.data[node], last = first + dof_count.data[node];
+        for (int d = first; d < last; ++d) {
+            const auto speed = dof_rate.data[d];
+            const auto* along = motion.data[d].c;
+            for (int c = 0; c < 6; ++c) twist.c[c] += speed * along[c];
+        }
+        rate.data[node0 + node - begin] = twist;
+    }
+"""
+
 # The loop over 16 shapes has no branches, so that the compiler turns it into vector instructions.
 _CHANGES = """
     #ifdef __CUDA_ARCH__
@@ -35,6 +49,12 @@ _CHANGES = """
     #else
     enum { LANES = 16 };
     #endif
+    const auto* rates = &rate.data[0].c[0];
+    const auto* offsets = &node_offset.data[0].c[0];
+    const auto& first = place.data[0];
+    const float *middle = first.middle.c, *velocity = first.velocity.c, *spin = first.spin.c;
+    const float *radius = &first.radius, *assumed = &first.change;
+    const int size = sizeof(first) / sizeof(float);
     int exceeded = 0;
     for (; begin < end; begin += LANES) {
         int one[LANES], node[LANES], exceeds[LANES];
@@ -46,25 +66,23 @@ _CHANGES = """
         }
         for (int l = 0; l < LANES; ++l) {
             const bool moves = node[l] >= 0;
-            const auto& at = place.data[one[l]];
-            const auto* twist = rate.data[node[l]].c;
-            const float sx = moves ? (float)twist[0] : 0.0f, sy = moves ? (float)twist[1] : 0.0f;
-            const float sz = moves ? (float)twist[2] : 0.0f;
-            const auto* offset = node_offset.data[node[l]].c;
-            const float x = (moves ? (float)offset[0] : 0.0f) + at.middle.c[0];
-            const float y = (moves ? (float)offset[1] : 0.0f) + at.middle.c[1];
-            const float z = (moves ? (float)offset[2] : 0.0f) + at.middle.c[2];
-            const float vx = (moves ? (float)twist[3] : 0.0f) + (sy * z - sz * y) - at.velocity.c[0];
-            const float vy = (moves ? (float)twist[4] : 0.0f) + (sz * x - sx * z) - at.velocity.c[1];
-            const float vz = (moves ? (float)twist[5] : 0.0f) + (sx * y - sy * x) - at.velocity.c[2];
-            const float wx = sx - at.spin.c[0], wy = sy - at.spin.c[1], wz = sz - at.spin.c[2];
+            const int at = one[l] * size, twist = node[l] * 6, offset = node[l] * 3;
+            const float sx = moves ? (float)rates[twist] : 0.0f, sy = moves ? (float)rates[twist + 1] : 0.0f;
+            const float sz = moves ? (float)rates[twist + 2] : 0.0f;
+            const float x = (moves ? (float)offsets[offset] : 0.0f) + middle[at];
+            const float y = (moves ? (float)offsets[offset + 1] : 0.0f) + middle[at + 1];
+            const float z = (moves ? (float)offsets[offset + 2] : 0.0f) + middle[at + 2];
+            const float vx = (moves ? (float)rates[twist + 3] : 0.0f) + (sy * z - sz * y) - velocity[at];
+            const float vy = (moves ? (float)rates[twist + 4] : 0.0f) + (sz * x - sx * z) - velocity[at + 1];
+            const float vz = (moves ? (float)rates[twist + 5] : 0.0f) + (sx * y - sy * x) - velocity[at + 2];
+            const float wx = sx - spin[at], wy = sy - spin[at + 1], wz = sz - spin[at + 2];
             float change = wp::sqrt(vx * vx + vy * vy + vz * vz)
-                + wp::sqrt(wx * wx + wy * wy + wz * wz) * at.radius;
+                + wp::sqrt(wx * wx + wy * wy + wz * wz) * radius[at];
             change = change < any_speed ? change : any_speed;
             change = moves ? change : 0.0f;
             if (!is_first) change = wp::max(found.data[one[l]], change);
             changes[l] = change;
-            exceeds[l] = change > at.change;
+            exceeds[l] = change > assumed[at];
         }
         for (int l = 0; l < LANES; ++l) {
             found.data[one[l]] = changes[l];
@@ -179,8 +197,21 @@ def plane_threshold_at_motion(
 
 
 @wp.func
+def pair_distance_bound(
+    shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int, is_plane: bool
+) -> float:
+    """Return a lower bound of the distance of a pair [m]."""
+    distance = float(0.0)
+    if is_plane:
+        distance = plane_height_bound(state, shape0, shape1)
+    else:
+        place0, place1 = state.place[shape0], state.place[shape1]
+        distance = shape_distance_bound(shapes, state, shape0, shape1, place0, place1)
+    return distance
+
+
+@wp.func
 def is_surely_apart(
-    shapes: ShapeModel,
     state: ShapeState,
     motion0: ShapeMotion,
     motion1: ShapeMotion,
@@ -188,16 +219,14 @@ def is_surely_apart(
     shape0: int,
     shape1: int,
     is_plane: bool,
+    distance: float,
 ) -> bool:
     """Return whether the motion of its shapes rules out contacts of a pair that were not looked for."""
     place0, place1 = state.place[shape0], state.place[shape1]
     threshold = place0.margin + place1.margin
-    distance = float(0.0)
     if is_plane:
-        distance = plane_height_bound(state, shape0, shape1)
         threshold += plane_threshold_at_motion(state, motion0, motion1, shape0, shape1)
     else:
-        distance = shape_distance_bound(shapes, state, shape0, shape1, place0, place1)
         threshold += threshold_at_motion(place0, place1, motion0, motion1)
     if distance > threshold:
         return True
@@ -245,6 +274,41 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     vec6 = vec6_type(dynamics_real)
     DynamicsData = workspace_struct(dynamics_real)
 
+    @wp.func_native(_RATES)
+    def add_rates(
+        begin: int,
+        end: int,
+        parent: wp.array[int],
+        tree: wp.array[int],
+        dof: wp.array[int],
+        dof_count: wp.array[int],
+        node0: int,
+        dof0: int,
+        tree0: int,
+        drift: wp.array(dtype=vec6),
+        motion: wp.array(dtype=vec6),
+        dof_rate: wp.array(dtype=dynamics_real),
+        rate: wp.array(dtype=vec6),
+    ):
+        """Add up the rates along the trees of a world.
+
+        Args:
+            begin: First node of the template, those before their children.
+            end: One past the last node.
+            parent: Parent of each node of a template, counted from the first, -1 for none.
+            tree: Tree of each node.
+            dof: First degree of freedom of each node.
+            dof_count: How many it has.
+            node0: First node of the world.
+            dof0: First degree of freedom of the world.
+            tree0: First tree of the world.
+            drift: Spatial velocity of the base of each tree.
+            motion: Spatial velocity of each degree of freedom at rate 1.
+            dof_rate: Rate of each degree of freedom.
+            rate: Written, spatial velocity of each node.
+        """
+        ...
+
     @wp.func
     def sweep_rates(
         topology: wp.ref[Topology],
@@ -255,21 +319,21 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     ):
         """Write the spatial velocity of every node of a world at the rates of its degrees of freedom."""
         template = topology.world_template[world]
-        first_node = topology.template_node[template]
-        node0 = topology.world_joint[world]
-        dof0 = topology.world_dof[world]
-        tree0 = topology.world_tree[world]
-        for node in range(topology.template_node[template + 1] - first_node):
-            twist = vec6()
-            parent = topology.node_parent[first_node + node]
-            if parent >= 0:
-                twist = rate[node0 + parent]
-            else:
-                twist = dynamics.tree_drift[tree0 + topology.node_tree[first_node + node]]
-            begin = topology.node_dof[first_node + node]
-            for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
-                twist += dof_rate[dof0 + dof] * dynamics.dof_motion[dof0 + dof]
-            rate[node0 + node] = twist
+        add_rates(
+            topology.template_node[template],
+            topology.template_node[template + 1],
+            topology.node_parent,
+            topology.node_tree,
+            topology.node_dof,
+            topology.node_dof_count,
+            topology.world_joint[world],
+            topology.world_dof[world],
+            topology.world_tree[world],
+            dynamics.tree_drift,
+            dynamics.dof_motion,
+            dof_rate,
+            rate,
+        )
 
     @wp.func_native(_CHANGES)
     def measure_changes(
