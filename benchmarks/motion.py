@@ -131,9 +131,14 @@ class Ours:
         self._joint_q = starts_of(scene, model)
         self._driven = driven_dofs(scene, model)
         self._control_step = 0
-        self._target = np.array(model.joint_target_pos.numpy()).reshape(world_count, -1)
-        ctrl = getattr(getattr(self._simulation.control, "mujoco", None), "ctrl", None)
-        self._ctrl = ctrl
+        # On a CPU, what `numpy` returns is the array itself.
+        control = self._simulation.control
+        self._target = control.joint_target_pos.numpy().reshape(world_count, -1)
+        self._target[:] = model.joint_target_pos.numpy().reshape(world_count, -1)
+        ctrl = getattr(getattr(control, "mujoco", None), "ctrl", None)
+        self._ctrl = None
+        if ctrl is not None and ctrl.size == self._targets[0].size:
+            self._ctrl = ctrl.numpy().reshape(self._targets[0].shape)
         self.restart()
         self._simulation.prepare()
 
@@ -153,14 +158,12 @@ class Ours:
 
     def advance(self, count: int) -> None:
         """Make so many control steps."""
-        control = self._simulation.control
         for _ in range(count):
             if len(self._driven):
                 target = self._targets[self._control_step % len(self._targets)]
                 self._target[:, self._driven] = target
-                control.joint_target_pos.assign(self._target.reshape(-1))
-                if self._ctrl is not None and self._ctrl.size == target.size:
-                    self._ctrl.assign(target.astype(np.float32).reshape(self._ctrl.shape))
+                if self._ctrl is not None:
+                    self._ctrl[:] = target
             self._simulation.step()
             self._control_step += 1
 

@@ -346,6 +346,17 @@ def integers_clear(out: wp.array[int], outbase: int, count: int):
     ...
 
 
+@wp.func_native("""
+    const float* from = (const float*)(wrenches.data + first);
+    int found = 0;
+    for (int e = 0; e < 6 * count; ++e) found |= from[e] != 0.0f;
+    return found != 0;
+""")
+def has_wrench(wrenches: wp.array[wp.spatial_vector], first: int, count: int) -> bool:
+    """Return whether any number of a range of wrenches is not zero; NaN is not."""
+    ...
+
+
 @functools.cache
 def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     """Return the functions on packed rows of `real`, with vectors of `real_vector` (default: the same type).

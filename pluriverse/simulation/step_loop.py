@@ -202,15 +202,20 @@ class StepLoop:
             for stage in launched:
                 stage.after_step(worlds, state)
 
-    def _launch_step(self, source: int, target: int, worlds: wp.array[int]) -> None:
-        """Launch one solver step of some worlds, from one of the two states to the other."""
+    def _launch_step(self, index: int, count: int, worlds: wp.array[int]) -> None:
+        """Launch solver step number `index` of `count` of some worlds, between the two states in turns."""
+        source, target = index % 2, (index + 1) % 2
         state_in, state_out = self._states[source], self._states[target]
         if self._pipeline is not None:
             horizon = self._solver.contact_horizon(self._dt) if self._culls_contacts else None
             if horizon is not None and self._world_complete is not None:
                 horizon = dataclasses.replace(horizon, world_complete=self._world_complete)
             self._pipeline.collide(state_in, self.contacts, worlds=worlds, horizon=horizon)
-        self._solver.step(state_in, state_out, self._control, self.contacts, self._dt, worlds=worlds)
+        inputs = state_in, state_out, self._control, self.contacts, self._dt
+        if self._pipeline is None and not self.stages:
+            self._solver.step_of_many(*inputs, worlds=worlds, index=index, count=count)
+        else:
+            self._solver.step(*inputs, worlds=worlds)
         self.statistics.accumulate(
             worlds, self._solver.last_contact_count, self._solver.last_solve_iterations
         )
@@ -224,7 +229,7 @@ class StepLoop:
                 if (first + step) % self._decimation == 0:
                     stage.before_step(worlds, before)
                 stage.before_substep(worlds, before)
-            self._launch_step(step % 2, (step + 1) % 2, worlds)
+            self._launch_step(step, step_count, worlds)
             for stage in stages:
                 stage.after_substep(worlds, before, after)
             is_last = step + 1 == step_count
@@ -237,6 +242,11 @@ class StepLoop:
 
     def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
         """Replay the graphs of each chunk in order; threads take slice after slice, and wait for none."""
+        if thread_count == 1:
+            for graphs in recordings:
+                for graph in graphs:
+                    wp.capture_launch(graph)
+            return
         pending = collections.deque((graphs, 0) for graphs in recordings)
 
         def work(stop: threading.Event) -> None:

@@ -141,6 +141,24 @@ class SolverBase(abc.ABC):
     ) -> State:
         """Write the state after `dt` [s] into `state_out` and return it; `worlds` lists those to step."""
 
+    def step_of_many(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control | None,
+        contacts: Contacts | None,
+        dt: float,
+        *,
+        worlds: wp.array | None,
+        index: int,
+        count: int,
+    ) -> State:
+        """Make step number `index` of `count` in a row, as `step` does, between which nobody reads anything.
+
+        So poses and velocities of bodies, and contacts, may be left out of all results but the last.
+        """
+        return self.step(state_in, state_out, control, contacts, dt, worlds=worlds)
+
     @property
     def runtime_arrays(self) -> Mapping[str, wp.array]:
         """Arrays that the solver carries from step to step besides the State, by name; for snapshots."""

@@ -74,6 +74,8 @@ class Engine(abc.ABC):
     """Whether threads may step different worlds at the same time."""
     is_recordable = True
     """Whether a step only launches kernels, so that it can be recorded into a graph."""
+    lists_contacts = True
+    """Whether steps that are launched now list contacts; otherwise they may just count them."""
     graph_version = 0
     """Number that changes whenever earlier recorded steps are out of date."""
     warp_groups: Sequence[Any] = ()

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.body_acceleration import eval_body_accelerations
+from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.launch import outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
@@ -50,6 +51,7 @@ class EngineSolver(SolverBase):
         self._own_contacts: Contacts | None = None
         self._contacts: Contacts | None = None
         self._stepped: State | None = None
+        self._has_outdated_bodies = False  # whether those of `_stepped` were left out
         self._overflown: set[int] = set()
 
     @property
@@ -157,9 +159,34 @@ class EngineSolver(SolverBase):
                 self.prepare(contacts)
         control.unify_targets(worlds)
         self._stepped = state_in
+        self._has_outdated_bodies = self.engine.exchange.has_outdated_bodies
         self.engine.step(state_in, state_out, control, contacts, dt, worlds)
         eval_body_accelerations(self.model, worlds, state_in, state_out, dt)
         return state_out
+
+    def step_of_many(
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control | None,
+        contacts: Contacts | None,
+        dt: float,
+        *,
+        worlds: wp.array | None,
+        index: int,
+        count: int,
+    ) -> State:
+        """Make step number `index` of `count` in a row; see `SolverBase`."""
+        exchange = self.engine.exchange
+        self.engine.lists_contacts = index == count - 1
+        if exchange.maps.float_depth == 0 and state_out.body_qdd is None:
+            exchange.writes_bodies = index == count - 1
+            exchange.has_outdated_bodies = 0 < index == count - 1
+        try:
+            return self.step(state_in, state_out, control, contacts, dt, worlds=worlds)
+        finally:
+            self.engine.lists_contacts = True
+            exchange.writes_bodies, exchange.has_outdated_bodies = True, False
 
     def body_contact_force(
         self, contacts: Contacts, *, state: State | None = None, out: wp.array | None = None
@@ -191,6 +218,8 @@ class EngineSolver(SolverBase):
                 f"{type(self).__name__}.body_contact_force: the last step was not made with these contacts. "
                 "Call step() first."
             )
+        if state is self._stepped and self._has_outdated_bodies:
+            eval_fk_of_worlds(self.model, self.model.structure.worlds, state)
         wrench = self._body_wrenches(out)
         sum_contact_forces(self.model, state, contacts, wrench)
         return wrench

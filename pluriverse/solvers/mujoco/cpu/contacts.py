@@ -104,12 +104,18 @@ def list_contacts(
     base: int,
     world: int,
     contacts: ContactArrays,
+    are_read: int,
 ) -> int:
-    """Write the contacts that took part in the step, as many as there are slots; return their number."""
+    """Write the contacts that took part in the step, as many as there are slots; return their number.
+
+    Where they are not read before the next step, they are only counted.
+    """
     layout = engine.layout
     total = read_integer(engine.address[base + DATA], layout[L_NCON])
     start = contacts.start[world]
     capacity = contacts.start[world + 1] - start
+    if are_read == 0:
+        capacity = 0
     found = int(0)
     for contact in range(total):
         address = engine.address[base + CONTACT] + wp.uint64(contact * layout[CONTACT_SIZE])
@@ -133,8 +139,9 @@ def list_contacts(
                 contacts.margin1[slot] = margin
                 contacts.force[slot] = force_on_second(engine, base, contact, address)
             found += 1
-    contacts.found[world] = found
-    contacts.count[world] = wp.min(found, capacity)
+    if are_read != 0:
+        contacts.found[world] = found
+        contacts.count[world] = wp.min(found, capacity)
     return found
 
 

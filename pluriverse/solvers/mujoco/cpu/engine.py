@@ -71,6 +71,7 @@ class CpuEngine(Engine):
         count, device = self.model.world_count, self.model.device
         self.failed_step_count = wp.zeros(count, dtype=int, device=device)
         self._outgrown: list[wp.array] = []
+        self._host_counts: tuple[wp.array, np.ndarray, np.ndarray] | None = None
         self._seen_full = np.zeros(count, dtype=np.int32)
         self._seen_failed = np.zeros(count, dtype=np.int32)
         self._make_data()
@@ -107,6 +108,7 @@ class CpuEngine(Engine):
                 exchange.rows.data,
                 contact_arrays(contacts),
                 int(self._external),
+                int(self.lists_contacts),
                 self._worker_scratch,
                 wp.float64(dt),
                 self._step_status(),
@@ -168,9 +170,12 @@ class CpuEngine(Engine):
 
         Recorded steps use the larger memory as well.
         """
-        full, failed = self.solver.truncated_step_count.numpy(), self.failed_step_count.numpy()
+        counts = self.solver.truncated_step_count, self.failed_step_count
+        if self._host_counts is None or self._host_counts[0] is not counts[0]:
+            self._host_counts = counts[0], counts[0].numpy(), counts[1].numpy()  # they see what kernels write
+        _, full, failed = self._host_counts
         is_full, is_failed = full > self._seen_full, failed > self._seen_failed
-        if not (is_full.any() or is_failed.any()):
+        if not (np.count_nonzero(is_full) or np.count_nonzero(is_failed)):
             return []
         result = []
         for index, group in enumerate(self.groups):

@@ -94,6 +94,7 @@ def step_world(
     rows: Rows,
     contacts: ContactArrays,
     external: int,  # 1: the contacts come from outside, 0: MuJoCo finds and lists them
+    are_read: int,  # 0: these contacts are not read before the next step
     worker_scratch: wp.array[wp.uint64],  # [worker] memory for one contact
     dt: wp.float64,
     status: CpuStepStatus,
@@ -225,7 +226,7 @@ def step_world(
                     pull_external_forces(engine, base, world, contacts)
                     count = read_integer(data, engine.layout[L_NCON])
                 else:
-                    count = list_contacts(topology, maps, engine, base, world, contacts)
+                    count = list_contacts(topology, maps, engine, base, world, contacts, are_read)
         release_worker(engine.worker_taken, worker)
 
     status.iterations[world] = iterations

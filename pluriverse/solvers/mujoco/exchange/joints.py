@@ -15,6 +15,7 @@ import warp as wp
 
 from pluriverse.launch import fill_struct, launch_kernel
 from pluriverse.math.conversion import conversion_functions
+from pluriverse.math.dense import has_wrench, packed_rows
 from pluriverse.math.precision import kernel_module, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
@@ -75,6 +76,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     in_rows = row_functions(real)
     row_vec3, row_rotation = in_rows.row_vec3, in_rows.row_rotation
     set_row_vec3, set_row_rotation = in_rows.set_row_vec3, in_rows.set_row_rotation
+    numbers_clear = packed_rows(real).numbers_clear
     module = kernel_module("pluriverse.solvers.mujoco.exchange.joints", real)
 
     @wp.func
@@ -127,10 +129,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint0 = topology.world_joint[world]
         body0 = topology.world_body[world]
 
-        for k in range(6 * maps.count[group, NBODY]):
-            rows.xfrc_applied[xfrc0 + k] = real(0.0)
-        for k in range(maps.count[group, NV]):
-            rows.qfrc_applied[qvel0 + k] = real(0.0)
+        numbers_clear(rows.xfrc_applied, xfrc0, 6 * maps.count[group, NBODY])
+        numbers_clear(rows.qfrc_applied, qvel0, maps.count[group, NV])
         known = world_known[world] != 0
         age = world_age[world] + 1
         take = not known
@@ -148,7 +148,10 @@ def _kernels(real: Any) -> SimpleNamespace:
             rows.time[world] = real(0.0)
 
         body_first = maps.group_body[group]
-        for local_body in range(maps.group_body[group + 1] - body_first):
+        pushed_count = maps.group_body[group + 1] - body_first
+        if not has_wrench(inputs.body_f, body0, pushed_count):
+            pushed_count = 0  # as nearly always, and reading all would take as long as the rest
+        for local_body in range(pushed_count):
             mj = maps.body_mj[body_first + local_body]
             if mj >= 0 and model.body_flags[body0 + local_body] & BodyFlags.KINEMATIC == 0:
                 force = inputs.body_f[body0 + local_body]
@@ -158,6 +161,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_first = maps.group_joint[group]
         for local_joint in range(maps.group_joint[group + 1] - joint_first):
             index = joint_first + local_joint
+            if maps.joint_dof_count[index] == 0:
+                continue
             kind = maps.joint_kind[index]
             joint = joint0 + local_joint
             coord = coord0 + maps.joint_coord[index]
@@ -292,6 +297,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         stepped = world_stepped[world] != 0
         for local_joint in range(maps.group_joint[group + 1] - joint_first):
             index = joint_first + local_joint
+            if maps.joint_dof_count[index] == 0:
+                continue
             kind = maps.joint_kind[index]
             joint = topology.world_joint[world] + local_joint
             coord = coord0 + maps.joint_coord[index]

@@ -26,6 +26,7 @@ class RestoreArrays:
     body_qd: wp.array[wp.spatial_vector]
     stepped: wp.array[int]
     frozen: wp.array[int]
+    keeps_bodies: int  # 1: the bodies of the old state are those of an earlier one
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.mujoco.exchange.restore")
@@ -54,6 +55,8 @@ def restore_world(
         dof0 = topology.world_dof[world]
         for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):
             arrays.joint_qd[dof] = arrays.joint_qd_in[dof]
+    if arrays.keeps_bodies != 0:
+        return  # they follow from the joint state, which is the old one
     for body in range(body0, body_end):
         arrays.body_q[body] = arrays.body_q_in[body]
         arrays.body_qd[body] = arrays.body_qd_in[body]
@@ -73,13 +76,20 @@ def restore_worlds(
     state_out: State,
     world_stepped: wp.array,
     world_frozen: wp.array,
+    *,
+    keeps_bodies: bool,
 ) -> None:
-    """Restore worlds that were not stepped, or have non-finite poses, to `state_in`."""
+    """Restore worlds that were not stepped, or have non-finite poses, to `state_in`.
+
+    With `keeps_bodies`, where those of `state_in` are outdated, bodies stay as they are. Poses that are not
+    finite do so, too: then nothing is known about the bodies of this world.
+    """
     arrays = RestoreArrays()
     for name in MOTION_ARRAYS:
         setattr(arrays, f"{name}_in", getattr(state_in, name))
         setattr(arrays, name, getattr(state_out, name))
     arrays.stepped, arrays.frozen = world_stepped, world_frozen
+    arrays.keeps_bodies = int(keeps_bodies)
     launch_kernel(
         restore_world,
         dim=worlds.size,

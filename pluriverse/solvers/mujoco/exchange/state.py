@@ -46,6 +46,10 @@ class StateExchange:
         """Steps since the state was last read, shape [world]."""
         self.stepped: Any = wp.zeros(count, dtype=int, device=device)
         """1 where the rows hold a new, finite state, which engines write, shape [world]."""
+        self.writes_bodies = True
+        """Whether steps that are launched now write the bodies of the new state."""
+        self.has_outdated_bodies = False
+        """Whether the bodies of the old state were left out by the step before."""
         self._coord_count = count_coordinates(model)
 
     @property
@@ -86,8 +90,18 @@ class StateExchange:
         model, stepped = self.model, self.stepped
         pull_worlds(model, worlds, self.maps, self.rows, state_in, state_out, stepped)
         pull_kinematic_joints(model, worlds, self.maps, state_in, state_out, control, stepped, dt)
-        eval_fk_of_worlds(model, worlds, state_out)
-        restore_worlds(model, worlds, self._coord_count, state_in, state_out, stepped, world_frozen)
+        if self.writes_bodies:
+            eval_fk_of_worlds(model, worlds, state_out)
+            restore_worlds(
+                model,
+                worlds,
+                self._coord_count,
+                state_in,
+                state_out,
+                stepped,
+                world_frozen,
+                keeps_bodies=self.has_outdated_bodies,
+            )
 
     def assign_group(self, index: int) -> None:
         """Write the rows that depend on the model alone: poses of mocap bodies, constraints, joint frames."""
