@@ -187,6 +187,24 @@ def hessian_functions(
                     sap.block_value[lower_right] = sap.block_value[lower_right] - vv[i, j]
             return
 
+        if free_a and not same_tree:
+            # The motions of the first chain are the unit vectors.
+            corner += (dof_a - 5) * stride_i
+            j = int(dof_b)
+            while j >= 0:
+                motion = vec6(dynamics.dof_motion[dof0 + j])
+                omega = vec3(motion[0], motion[1], motion[2])
+                velocity = vec3(motion[3], motion[4], motion[5])
+                moment = ww * omega + wv * velocity
+                force = vw * omega + vv * velocity
+                for k in range(3):
+                    index = corner + k * stride_i + j * stride_j
+                    sap.block_value[index] = sap.block_value[index] - moment[k]
+                    index += 3 * stride_i
+                    sap.block_value[index] = sap.block_value[index] - force[k]
+                j = topology.dof_parent[first + j]
+            return
+
         i = int(dof_a)
         while i >= 0:
             motion = vec6(dynamics.dof_motion[dof0 + i])
@@ -195,6 +213,14 @@ def hessian_functions(
             moment = omega * ww + velocity * vw
             force = omega * wv + velocity * vv
             j = int(dof_b)
+            if free_b and not same_tree:
+                # The motions of the second chain are.
+                j = int(-1)
+                for k in range(3):
+                    index = corner + i * stride_i + (dof_b - 5 + k) * stride_j
+                    sap.block_value[index] = sap.block_value[index] - moment[k]
+                    index += 3 * stride_j
+                    sap.block_value[index] = sap.block_value[index] - force[k]
             while j >= 0:
                 other = vec6(dynamics.dof_motion[dof0 + j])
                 entry = wp.dot(moment, vec3(other[0], other[1], other[2])) + wp.dot(
