@@ -168,37 +168,38 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         sap.drive_gain[dof] = gain
                         sap.drive_limit[dof] = limit
                 if has_limit:
-                    ke = real(inputs.limit_ke[public])
-                    kd = wp.max(real(inputs.limit_kd[public]), zero)
-                    is_soft = not wp.isnan(inputs.limit_ke[public])
-                    if not is_soft:
-                        ke = one / (dt * dt * near_rigid)
-                    if not wp.isnan(inputs.limit_kd[public]):
-                        tau = kd / ke
-                    elif is_soft:
-                        tau = real(2.0) * wp.sqrt(diagonal / ke)  # critical damping
-                    else:
-                        tau = real(LIMIT_RECOVERY_TIME)
+                    least, most = inputs.limit_lower[public], inputs.limit_upper[public]
+                    is_number = is_number and not wp.isnan(least) and not wp.isnan(most)
                     speed = wp.max(
                         wp.abs(real(dynamics.dof_velocity[dof])),
                         wp.abs(real(dynamics.dof_velocity_free[dof])),
                     )
                     window = real(2.0) * dt * speed
-                    is_number = is_number and not wp.isnan(inputs.limit_lower[public])
-                    is_number = is_number and not wp.isnan(inputs.limit_upper[public])
-                    lower = q - real(inputs.limit_lower[public])
-                    upper = real(inputs.limit_upper[public]) - q
-                    sap.limit_regularization[dof] = wp.max(near_rigid, one / (dt * ke * (dt + tau)))
-                    if lower <= window:
-                        terms += LIMIT_LOWER
-                        sap.limit_lower_bias[dof] = -lower / (dt + tau)
-                        if lower > zero and approach_damping == 0:
-                            sap.limit_lower_bias[dof] = -lower / dt
-                    if upper <= window:
-                        terms += LIMIT_UPPER
-                        sap.limit_upper_bias[dof] = -upper / (dt + tau)
-                        if upper > zero and approach_damping == 0:
-                            sap.limit_upper_bias[dof] = -upper / dt
+                    lower = q - real(least)
+                    upper = real(most) - q
+                    if lower <= window or upper <= window:
+                        ke = real(inputs.limit_ke[public])
+                        kd = wp.max(real(inputs.limit_kd[public]), zero)
+                        is_soft = not wp.isnan(inputs.limit_ke[public])
+                        if not is_soft:
+                            ke = one / (dt * dt * near_rigid)
+                        if not wp.isnan(inputs.limit_kd[public]):
+                            tau = kd / ke
+                        elif is_soft:
+                            tau = real(2.0) * wp.sqrt(diagonal / ke)  # critical damping
+                        else:
+                            tau = real(LIMIT_RECOVERY_TIME)
+                        sap.limit_regularization[dof] = wp.max(near_rigid, one / (dt * ke * (dt + tau)))
+                        if lower <= window:
+                            terms += LIMIT_LOWER
+                            sap.limit_lower_bias[dof] = -lower / (dt + tau)
+                            if lower > zero and approach_damping == 0:
+                                sap.limit_lower_bias[dof] = -lower / dt
+                        if upper <= window:
+                            terms += LIMIT_UPPER
+                            sap.limit_upper_bias[dof] = -upper / (dt + tau)
+                            if upper > zero and approach_damping == 0:
+                                sap.limit_upper_bias[dof] = -upper / dt
                 if torque > zero:
                     terms += DRY_FRICTION
                     sap.friction_regularization[dof] = contact_sigma * inverse_mass

@@ -16,7 +16,7 @@ from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
 from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.solvers.base import SolverBase, name_worlds
-from pluriverse.solvers.finite import are_finite_bodies
+from pluriverse.solvers.finite import are_below, are_finite_bodies
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 from pluriverse.warnings import DeepContactError, DeepContactWarning
@@ -96,12 +96,11 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
             frozen = 1
         if arrays.contact_found[world] < 0:
             frozen = 1  # a body or shape has no finite place, so nothing is known about contacts
-        for coord in range(coord0, coord_end):
-            if not wp.isfinite(arrays.joint_q_out[coord]):
-                frozen = 1
-        for dof in range(dof0, dof_end):
-            if not wp.abs(arrays.joint_qd_out[dof]) < SPEED_MAX:
-                frozen = 1
+        if not (
+            are_below(arrays.joint_q_out, coord0, coord_end - coord0, wp.inf)
+            and are_below(arrays.joint_qd_out, dof0, dof_end - dof0, SPEED_MAX)
+        ):
+            frozen = 1
 
         # Coordinates may be finite where poses are not: joint frames and centres of mass are written to, too.
         body0 = topology.world_body[world]
@@ -111,6 +110,8 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
 
         start = sap.contact_start[world]
         count = sap.contact_count[world]
+        depth = real(0.0)
+        deepest = int(-1)
         if frozen != 0:
             arrays.world_frozen[world] = 1
             for coord in range(coord0, coord_end):
@@ -125,9 +126,15 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         else:
             rate = real(1.0) / dt
             for slot in range(start, start + count):
-                arrays.contact_force[slot] = wp.vec3(
-                    sap.contact_frame[slot] * sap.contact_impulse[slot] * rate
-                )
+                impulse = sap.contact_impulse[slot]
+                force = wp.vec3()
+                if impulse[2] != real(0.0) or impulse[0] != real(0.0) or impulse[1] != real(0.0):
+                    force = wp.vec3(sap.contact_frame[slot] * impulse * rate)
+                arrays.contact_force[slot] = force
+                if impulse[2] > real(0.0) and -sap.contact_gap[slot] > depth:
+                    if wp.abs(sap.contact_velocity[slot][2]) < real(RESTING_SPEED):
+                        depth = -sap.contact_gap[slot]
+                        deepest = slot
 
         truncated = int(0)
         if frozen == 0:
@@ -139,14 +146,6 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
                 arrays.needed_contact_count[world] = needed
             if sap.converged[world] == 0:
                 arrays.unconverged_step_count[world] = arrays.unconverged_step_count[world] + 1
-        depth = real(0.0)
-        deepest = int(-1)
-        if frozen == 0:
-            for slot in range(start, start + count):
-                slow = wp.abs(sap.contact_velocity[slot][2]) < real(RESTING_SPEED)
-                if slow and sap.contact_impulse[slot][2] > real(0.0) and -sap.contact_gap[slot] > depth:
-                    depth = -sap.contact_gap[slot]
-                    deepest = slot
         arrays.resting_depth[world] = float(depth)
         deep_time = float(0.0)
         if depth > depth_limit:
