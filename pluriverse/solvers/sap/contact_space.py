@@ -37,7 +37,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.contact_mobility import contact_mobility_functions
-from pluriverse.math.dense import packed_rows
+from pluriverse.math.dense import number_functions, packed_rows
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
@@ -76,6 +76,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     factorize_joints = trees.factorize_joints
     solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
     numbers_clear = packed_rows(real).numbers_clear
+    numbers = number_functions(real)
+    numbers_add, numbers_difference = numbers.numbers_add, numbers.numbers_difference
+    numbers_linear = numbers.numbers_linear
     mobility = contact_mobility_functions(linear, real)
     contact_mobility, spread_impulse = mobility.contact_mobility, mobility.spread_impulse
     add_velocities = mobility.add_velocities
@@ -436,16 +439,21 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             if listed < 0:
                 if factorize_joints(topology, dynamics, sap, world, diag_shift) == 0:
                     return 0
-            for dof in range(dof0, dof0 + dof_count):
-                sap.direction[dof] = real(0.0)
-                sap.direction_momentum[dof] = sap.velocity_free[dof] - sap.velocity[dof]
+            numbers_clear(sap.direction, dof0, dof_count)
+            numbers_difference(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction_momentum)
             for tree in range(tree_count):
                 if sap.tree_active[tree0 + tree] != 0:
                     begin = topology.tree_dof[first_tree + tree]
                     end = topology.tree_dof_end[first_tree + tree]
-                    for dof in range(dof0 + begin, dof0 + end):
-                        curvature = sap.dof_curvature[dof] + diag_shift
-                        sap.direction[dof] = sap.dof_impulse[dof] - curvature * sap.direction_momentum[dof]
+                    numbers_linear(
+                        sap.dof_impulse,
+                        sap.dof_curvature,
+                        diag_shift,
+                        sap.direction_momentum,
+                        dof0 + begin,
+                        end - begin,
+                        sap.direction,
+                    )
                     solve_tree_up(topology, sap, world, tree)
             solved = int(1)
             sap.cost[world] = real(0.0)
@@ -469,8 +477,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             for tree in range(tree_count):
                 if sap.tree_active[tree0 + tree] != 0:
                     solve_tree_down(topology, sap, world, tree)
-            for dof in range(dof0, dof0 + dof_count):
-                sap.direction[dof] = sap.direction[dof] + sap.direction_momentum[dof]
+            numbers_add(sap.direction_momentum, dof0, dof_count, real(1.0), sap.direction)
             listed = count
             if count < total:
                 # Contacts that were left out may close.

@@ -22,6 +22,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
+from pluriverse.math.dense import number_functions, packed_rows
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
@@ -91,6 +92,10 @@ def _kernels(
     advance_equalities = equality_functions(real, linear).advance_equalities
     springs = spring_functions(real, linear)
     measure_springs, advance_springs = springs.measure_springs, springs.advance_springs
+    convert_numbers = packed_rows(dynamics_real, real).rows_copy
+    convert_back = packed_rows(real, dynamics_real).rows_copy
+    copy_numbers, numbers_clear = packed_rows(real).rows_copy, packed_rows(real).numbers_clear
+    numbers_add, numbers_linear = number_functions(real).numbers_add, number_functions(real).numbers_linear
     space_tolerance = TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
@@ -134,19 +139,19 @@ def _kernels(
             active += takes_part
             if dynamics.tree_prescribed[tree0 + tree] != 0:
                 takes_part = 0
-            for dof in range(topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]):
-                free = real(dynamics.dof_velocity_free[dof0 + dof])
-                v = free
-                if takes_part != 0:
-                    v = real(dynamics.dof_velocity[dof0 + dof])
-                    if start == START_SOLUTION:
-                        v = sap.velocity[dof0 + dof]
-                    elif start == START_WRITTEN:
-                        v = real(dynamics.dof_velocity_next[dof0 + dof])
-                sap.velocity[dof0 + dof] = v
-                sap.velocity_start[dof0 + dof] = v
-                sap.velocity_free[dof0 + dof] = free
-                sap.impulse[dof0 + dof] = real(0.0)
+            begin = dof0 + topology.tree_dof[first_tree + tree]
+            size = topology.tree_dof_end[first_tree + tree] - topology.tree_dof[first_tree + tree]
+            if takes_part == 0:
+                convert_numbers(dynamics.dof_velocity_free, begin, size, sap.velocity_start, begin)
+            elif start == START_OLD:
+                convert_numbers(dynamics.dof_velocity, begin, size, sap.velocity_start, begin)
+            elif start == START_SOLUTION:
+                copy_numbers(sap.velocity, begin, size, sap.velocity_start, begin)
+            else:
+                convert_numbers(dynamics.dof_velocity_next, begin, size, sap.velocity_start, begin)
+        convert_numbers(dynamics.dof_velocity_free, dof0, dof_count, sap.velocity_free, dof0)
+        copy_numbers(sap.velocity_start, dof0, dof_count, sap.velocity, dof0)
+        numbers_clear(sap.impulse, dof0, dof_count)
 
         cost, cost_previous = real(0.0), real(0.0)
         alpha = real(1.0)
@@ -180,8 +185,7 @@ def _kernels(
             again, stopped = int(0), int(0)
             energy = real(0.0)
             if step != real(0.0):
-                for dof in range(dof0, dof0 + dof_count):
-                    sap.velocity[dof] = sap.velocity[dof] + step * sap.direction[dof]
+                numbers_add(sap.direction, dof0, dof_count, step, sap.velocity)
                 advance_contacts(sap, world, step)
                 if wp.static(equality):
                     advance_equalities(sap, world, step)
@@ -194,8 +198,7 @@ def _kernels(
                     state = ITERATING
                     few_contacts = 1
                     release_bounds(sap, world)
-                for dof in range(dof0, dof0 + dof_count):
-                    sap.velocity[dof] = sap.velocity_start[dof]
+                copy_numbers(sap.velocity_start, dof0, dof_count, sap.velocity, dof0)
                 term_velocities(
                     topology,
                     dynamics,
@@ -308,9 +311,15 @@ def _kernels(
                 if state == SOLVING:
                     state = ITERATING
                     if is_exact != 0:
-                        for dof in range(dof0, dof0 + dof_count):
-                            change = -sap.dof_curvature[dof] * sap.direction[dof]
-                            sap.impulse[dof] = sap.dof_impulse[dof] + change
+                        numbers_linear(
+                            sap.dof_impulse,
+                            sap.dof_curvature,
+                            real(0.0),
+                            sap.direction,
+                            dof0,
+                            dof_count,
+                            sap.impulse,
+                        )
                         state = CHECKING
                         step = real(1.0)
                         solves += 1
@@ -368,15 +377,13 @@ def _kernels(
                         failure = FACTORIZATION_FAILED
                     running = 0
                 else:
-                    for dof in range(dof0, dof0 + dof_count):
-                        sap.residual[dof] = sap.residual[dof] + alpha * sap.direction_momentum[dof]
+                    numbers_add(sap.direction_momentum, dof0, dof_count, alpha, sap.residual)
                     step = real(alpha)
                     iteration += 1
 
         if active > 0 and options.friction_follows != 0:
             end_dilation(sap, world)
-        for dof in range(dof0, dof0 + dof_count):
-            dynamics.dof_velocity_next[dof] = dynamics_real(sap.velocity[dof])
+        convert_back(sap.velocity, dof0, dof_count, dynamics.dof_velocity_next, dof0)
         sap.cost[world] = cost
         iteration += solves
         if start != START_OLD:
