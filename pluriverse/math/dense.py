@@ -2,8 +2,8 @@
 
 Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because
 every element access goes through a runtime stride. These snippets, `math.block_cholesky`,
-`math.contact_mobility`, `math.chain_mobility` and `math.records` are the only native code of the package.
-They hold one world's matrix in one thread.
+`math.contact_mobility`, `math.chain_mobility`, `math.number_rows` and `math.records` are the only native code
+of the package. They hold one world's matrix in one thread.
 
 Two storage forms are used.
 
@@ -338,15 +338,6 @@ def numbers_copy(
 
 
 @wp.func_native("""
-    int* to = out.data + outbase;
-    for (int e = 0; e < count; ++e) to[e] = 0;
-""")
-def integers_clear(out: wp.array[int], outbase: int, count: int):
-    """Set a range of integers to 0."""
-    ...
-
-
-@wp.func_native("""
     const float* from = (const float*)(wrenches.data + first);
     int found = 0;
     for (int e = 0; e < 6 * count; ++e) found |= from[e] != 0.0f;
@@ -531,61 +522,4 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         numbers_clear=numbers_clear,
         row_project=row_project,
         rows_to_block=rows_to_block,
-    )
-
-
-# Products are rounded before they are added, as everywhere else.
-_ADD = """
-    const V* from = x.data + first;
-    V* to = y.data + first;
-    for (int e = 0; e < count; ++e) { const V step = factor * from[e]; to[e] += step; }
-"""
-
-_DIFFERENCE = """
-    const V* a = x.data + first;
-    const V* b = y.data + first;
-    V* to = out.data + first;
-    for (int e = 0; e < count; ++e) to[e] = a[e] - b[e];
-"""
-
-_LINEAR = """
-    const V* a = value.data + first;
-    const V* k = slope.data + first;
-    const V* b = x.data + first;
-    V* to = out.data + first;
-    for (int e = 0; e < count; ++e) { const V fall = (k[e] + shift) * b[e]; to[e] = a[e] - fall; }
-"""
-
-
-@functools.cache
-def number_functions(real: Any) -> SimpleNamespace:
-    """Return functions on the same range of arrays of `real`, entry by entry.
-
-    - `numbers_add(x, first, count, factor, y)`: y <- y + factor x.
-    - `numbers_difference(x, y, first, count, out)`: out <- x - y.
-    - `numbers_linear(value, slope, shift, x, first, count, out)`: out <- value - (slope + shift) x.
-    """
-    types = f"using V = {CTYPE[real]};"
-
-    @wp.func_native(types + _ADD)
-    def numbers_add(x: wp.array[real], first: int, count: int, factor: real, y: wp.array[real]): ...
-
-    @wp.func_native(types + _DIFFERENCE)
-    def numbers_difference(
-        x: wp.array[real], y: wp.array[real], first: int, count: int, out: wp.array[real]
-    ): ...
-
-    @wp.func_native(types + _LINEAR)
-    def numbers_linear(
-        value: wp.array[real],
-        slope: wp.array[real],
-        shift: real,
-        x: wp.array[real],
-        first: int,
-        count: int,
-        out: wp.array[real],
-    ): ...
-
-    return SimpleNamespace(
-        numbers_add=numbers_add, numbers_difference=numbers_difference, numbers_linear=numbers_linear
     )

@@ -1,4 +1,4 @@
-"""Whether the state of a world is finite, for the stages that end the steps of solvers."""
+"""Whether the poses of a world are finite, for the stages that end the steps of solvers."""
 
 import warp as wp
 
@@ -26,14 +26,3 @@ def are_finite_bodies(
     total = wp.spatial_top(velocity) + wp.spatial_bottom(velocity) + position
     rotations = rotation[0] + rotation[1] + rotation[2] + rotation[3]
     return wp.isfinite(total[0] + total[1] + total[2] + rotations)
-
-
-@wp.func_native("""
-    const float* x = values.data + first;
-    int outside = 0;
-    for (int e = 0; e < count; ++e) outside |= !(x[e] < limit) | !(-x[e] < limit);
-    return outside == 0;
-""")
-def are_below(values: wp.array[float], first: int, count: int, limit: float) -> bool:
-    """Return whether the magnitudes of a range of numbers are below a limit; NaN is not."""
-    ...

@@ -37,7 +37,8 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.contact_mobility import contact_mobility_functions
-from pluriverse.math.dense import number_functions, packed_rows
+from pluriverse.math.dense import packed_rows
+from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology

@@ -22,7 +22,8 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
-from pluriverse.math.dense import number_functions, packed_rows
+from pluriverse.math.dense import packed_rows
+from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions

@@ -12,11 +12,12 @@ import numpy as np
 import warp as wp
 
 from pluriverse.launch import launch_kernel
+from pluriverse.math.number_rows import are_below
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
 from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.solvers.base import SolverBase, name_worlds
-from pluriverse.solvers.finite import are_below, are_finite_bodies
+from pluriverse.solvers.finite import are_finite_bodies
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 from pluriverse.warnings import DeepContactError, DeepContactWarning
