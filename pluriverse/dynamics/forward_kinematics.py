@@ -121,7 +121,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_com: wp.array[wp.vec3],  # [body] m, body frame
         groups: groups_struct,
         selected: wp.array[int],  # [joint] 0: leave its body as it is; empty: update all
-        due: wp.array[int],  # [world] 0: leave the world as it is; empty: update all
+        # [world] 0: leave the world as it is, else only roots have other coordinates than before; empty: all
+        due: wp.array[int],
         unsettled: wp.array[int],  # [world] 1: write no bodies; empty: write those of all worlds
         # joint state
         joint_q: wp.array[float],  # [coord]
@@ -163,14 +164,14 @@ def _kernels(real: Any) -> SimpleNamespace:
             keep_numbers(joint_qd, data.joint_qd, dof_base, world_dof_count)
             data.world_groups[world] = groups.world_made[world]
         node_count = topology.template_node[template + 1] - first_node
-        if selected.shape[0] == 0:
+        if selected.shape[0] == 0 and due.shape[0] == 0:
             # Sines are calls, around which the recursion would have to keep all its numbers in memory.
             for local_node in range(node_count):
                 index = first_node + local_node
                 joint_type = topology.node_type[index]
                 if is_scalar(joint_type):
                     node = node_base + local_node
-                    data.node_quat[node] = scalar_rotation(
+                    data.node_turn[node] = scalar_rotation(
                         joint_type,
                         real(joint_q[coord_base + topology.node_coord[index]]),
                         groups.carriers[node].axis,
@@ -200,6 +201,14 @@ def _kernels(real: Any) -> SimpleNamespace:
                 omega = angular_part(data.node_velocity[node_base + carrier])
                 linear = linear_part(data.node_velocity[node_base + carrier])
                 loaded = carrier
+            if selected.shape[0] == 0 and welded:
+                if writes:
+                    weld = groups.welds[node]
+                    turned = quat_renormalize(chain_rotation(rotation, weld.rotation))
+                    origin = ref + (offset + matrix * weld.position)
+                    of_com = linear + wp.cross(omega, offset + matrix * weld.com)
+                    write_body(body_q, body_qd, body, turned, origin, of_com, omega)
+                continue
             if selected.shape[0] == 0 and is_scalar(joint_type) and carrier >= 0:
                 # Most joints of most robots: what follows is the same for them, with more cases.
                 own = groups.carriers[node]
@@ -209,7 +218,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     joint_type,
                     real(joint_q[coord_base + topology.node_coord[index]]),
                     own.axis,
-                    data.node_quat[node],
+                    data.node_turn[node],
                     own.child_position,
                     rotation,
                 )
@@ -278,8 +287,6 @@ def _kernels(real: Any) -> SimpleNamespace:
                         linear = linear_part(data.node_velocity[node_base + carrier])
                         loaded = carrier
                     anchor_p = offset + matrix * anchor_p
-                if welded and not writes:
-                    continue
                 if welded:
                     turned = quat_renormalize(chain_rotation(rotation, frame_rotation))
                     write_body(
@@ -291,10 +298,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                         linear + wp.cross(omega, offset + matrix * com),
                         omega,
                     )
-                    if selected.shape[0] > 0:
-                        data.node_quat[node] = turned
-                        data.node_offset[node] = anchor_p
-                        data.node_velocity[node] = spatial(omega, linear)
+                    data.node_quat[node] = turned
+                    data.node_offset[node] = anchor_p
+                    data.node_velocity[node] = spatial(omega, linear)
                     continue
                 loaded = local_node
                 coord = coord_base + topology.node_coord[index]
@@ -460,8 +466,9 @@ def eval_body_state(
     """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
 
     `workspace.groups` must be up to date. With `due`, of shape [world], worlds where it is 0 are left as
-    they are. In worlds where `unsettled` is not 0, of the same shape, only the tree states are
-    written. Overwrites `workspace.tree_states`, of which `node_quat` and `node_offset` are a part.
+    they are; in the others only roots may have other coordinates than in the last call. In worlds where
+    `unsettled` is not 0, of the same shape, only the tree states are written. Overwrites
+    `workspace.tree_states`, of which `node_quat` and `node_offset` are a part.
     """
     _launch_body_states(
         model,

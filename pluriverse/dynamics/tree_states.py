@@ -30,6 +30,7 @@ def tree_states_struct(real: Any) -> Any:
         node_quat: wp.array(dtype=quat)  # [node] body to world, xyzw; of carriers
         node_offset: wp.array(dtype=vec3)  # [node] m, origin from the reference point; of carriers
         node_velocity: wp.array(dtype=vec6)  # [node] rad/s, m/s about the reference point; of carriers
+        node_turn: wp.array(dtype=quat)  # [node] orientation on the parent's carrier; of hinges and slides
         # what it was made of
         joint_q: wp.array[float]  # [coord]
         joint_qd: wp.array[float]  # [dof]
@@ -45,6 +46,7 @@ def make_tree_states(model: Model, real: Any) -> Any:
     sizes = {
         "tree_ref": (model.tree_count, vec3_type(real)),
         "node_quat": (model.joint_count, quat_type(real)),
+        "node_turn": (model.joint_count, quat_type(real)),
         "node_offset": (model.joint_count, vec3_type(real)),
         "node_velocity": (model.joint_count, vec6_type(real)),
         "joint_q": (model.joint_coord_count, wp.float32),
