@@ -47,6 +47,7 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.dense import packed_rows
+from pluriverse.math.dof_loops import dof_loops
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions, vec10_type
@@ -96,6 +97,9 @@ def _kernels(real: Any) -> SimpleNamespace:
     write_rotation = conversion_functions(real).write_rotation
     ltdl_solve, ltdl_solve_pair = packed_rows(real).ltdl_solve, packed_rows(real).ltdl_solve_pair
     rows_multiply = packed_rows(real).rows_multiply
+    loops = dof_loops(real)
+    split_kick, join_kick, scalar_product = loops.split_kick, loops.join_kick, loops.scalar_product
+    weighted_square, difference = loops.weighted_square, loops.difference
     does_spin = spin_functions(real).does_spin
     module = f"pluriverse.dynamics.balance.{precision_name(real)}"
 
@@ -134,17 +138,20 @@ def _kernels(real: Any) -> SimpleNamespace:
             end = topology.tree_dof_end[first_tree + tree]
             balanced = is_balanced(topology, data, world, tree)
             energy = data.tree_energy[tree_base + tree]
-            square = real(0.0)
-            for dof in range(dof_base + begin, dof_base + end):
-                product = real(0.0)
-                if balanced:
-                    product = data.dof_product[dof]
-                square += product * product
-                data.dof_velocity_free[dof] = dt * (data.dof_force[dof] + product)
-                data.dof_kick[dof] = dt * product
+            first = dof_base + begin
+            kicked = split_kick(
+                data.dof_force,
+                data.dof_product,
+                balanced,
+                dt,
+                data.dof_velocity_free,
+                data.dof_kick,
+                first,
+                end - begin,
+            )
             regime = int(CALM)
             share = real(0.0)
-            if square > real(0.0):
+            if kicked != 0:
                 ltdl_solve_pair(
                     data.factor_row,
                     row_base,
@@ -158,13 +165,17 @@ def _kernels(real: Any) -> SimpleNamespace:
                     data.dof_kick,
                     dof_base,
                 )
-                products = real(0.0)
-                for local in range(begin, end):
-                    dof = dof_base + local
-                    speed = data.dof_velocity[dof]
-                    armature = real(joint_armature[dof_base + topology.dof_public[first_dof + local]])
-                    energy += real(0.5) * armature * speed * speed
-                    products += real(0.5) * dt * data.dof_kick[dof] * data.dof_product[dof]
+                energy += real(0.5) * weighted_square(
+                    data.dof_velocity,
+                    joint_armature,
+                    dof_base,
+                    topology.dof_public,
+                    first_dof + begin,
+                    first,
+                    end - begin,
+                )
+                products = scalar_product(data.dof_kick, data.dof_product, first, end - begin)
+                products *= real(0.5) * dt
                 share = real(1.0)
                 limit = real(PRODUCT_LIMIT) * real(PRODUCT_LIMIT) * energy
                 if products > limit:
@@ -185,10 +196,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     dof_base,
                 )
             data.tree_regime[tree_base + tree] = regime
-            for dof in range(dof_base + begin, dof_base + end):
-                kick = share * data.dof_kick[dof]
-                data.dof_kick[dof] = kick
-                data.dof_velocity_free[dof] = data.dof_velocity[dof] + data.dof_velocity_free[dof] - kick
+            join_kick(data.dof_velocity, share, data.dof_velocity_free, data.dof_kick, first, end - begin)
 
     @wp.func
     def inertia_at_centre(total: vec10) -> mat33:
@@ -235,16 +243,14 @@ def _kernels(real: Any) -> SimpleNamespace:
                 continue
             begin = topology.tree_dof[first_tree + tree]
             end = topology.tree_dof_end[first_tree + tree]
-            products = real(0.0)
-            constrained = bool(False)
-            for dof in range(dof_base + begin, dof_base + end):
-                response_speed = data.dof_velocity_next[dof] - data.dof_velocity_free[dof]
-                constrained = constrained or response_speed != real(0.0)
-                data.dof_response[dof] = response_speed
-                products += dt * data.dof_kick[dof] * data.dof_product[dof]
-            if not constrained:
+            first = dof_base + begin
+            constrained = difference(
+                data.dof_velocity_next, data.dof_velocity_free, data.dof_response, first, end - begin
+            )
+            if constrained == 0:
                 due = 1
                 continue
+            products = dt * scalar_product(data.dof_kick, data.dof_product, first, end - begin)
             rows_multiply(
                 data.mass_row,
                 topology.world_row[world],
@@ -259,9 +265,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 data.dof_product,
                 dof_base,
             )
-            response = real(0.0)
-            for dof in range(dof_base + begin, dof_base + end):
-                response += data.dof_response[dof] * data.dof_product[dof]
+            response = scalar_product(data.dof_response, data.dof_product, first, end - begin)
             limit = real(CONSTRAINED_RATIO) * real(CONSTRAINED_RATIO) * products
             if response > limit:
                 outside = response

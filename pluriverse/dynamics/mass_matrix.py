@@ -56,10 +56,13 @@ def _kernels(real: Any) -> SimpleNamespace:
         extra = vec6()
         for k in range(6):
             extra[k] = real(joint_armature[public_dof + k]) + dt * real(joint_damping[public_dof + k])
-        arm = wp.skew(com)  # omega x com = -arm omega
-        linear = wp.diag(vec3(extra[0], extra[1], extra[2]))
-        coupling = arm * linear
-        angular = wp.transpose(arm) * linear * arm
+        coupling = mat33()
+        angular = mat33()
+        if extra[0] != real(0.0) or extra[1] != real(0.0) or extra[2] != real(0.0):
+            arm = wp.skew(com)  # omega x com = -arm omega
+            linear = wp.diag(vec3(extra[0], extra[1], extra[2]))
+            coupling = arm * linear
+            angular = wp.transpose(arm) * linear * arm
         h = wp.skew(vec3(composite[1], composite[2], composite[3]))
         inertia = mat33(
             composite[4],
