@@ -121,8 +121,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_com: wp.array[wp.vec3],  # [body] m, body frame
         groups: groups_struct,
         selected: wp.array[int],  # [joint] 0: leave its body as it is; empty: update all
-        # [world] 0: leave the world as it is, else only roots have other coordinates than before; empty: all
-        due: wp.array[int],
+        due: wp.array[int],  # [world] 0: leave it as it is, else only roots have moved; empty: update all
         unsettled: wp.array[int],  # [world] 1: write no bodies; empty: write those of all worlds
         # joint state
         joint_q: wp.array[float],  # [coord]
