@@ -100,6 +100,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     loops = dof_loops(real)
     split_kick, join_kick, scalar_product = loops.split_kick, loops.join_kick, loops.scalar_product
     weighted_square, difference = loops.weighted_square, loops.difference
+    add_numbers = loops.add_numbers
     does_spin = spin_functions(real).does_spin
     module = f"pluriverse.dynamics.balance.{precision_name(real)}"
 
@@ -334,8 +335,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 for k in range(3):
                     dof = dof_base + begin + 3 + k
                     moved[k] = dt * (data.dof_velocity_next[dof] + kick_share * data.dof_kick[dof])
-            for dof in range(dof_base + begin, dof_base + end):
-                data.dof_kick[dof] = data.dof_velocity_next[dof] + data.dof_kick[dof]
+            add_numbers(data.dof_kick, data.dof_velocity_next, dof_base + begin, end - begin)
             rows_multiply(
                 data.mass_row,
                 topology.world_row[world],
@@ -350,17 +350,29 @@ def _kernels(real: Any) -> SimpleNamespace:
                 data.dof_product,
                 dof_base,
             )
-            energy = real(0.0)
-            energy_next = real(0.0)  # of armature, so far
-            for local in range(begin, end):
-                dof = dof_base + local
-                speed = data.dof_kick[dof]
-                energy += real(0.5) * data.dof_product[dof] * speed
-                if local >= begin + 6 or not free:
-                    public = dof_base + topology.dof_public[first_dof + local]
-                    energy -= real(0.5) * dt * real(joint_damping[public]) * speed * speed
-                    speed = data.dof_velocity_next[dof]
-                    energy_next += real(0.5) * real(joint_armature[public]) * speed * speed
+            energy = scalar_product(data.dof_product, data.dof_kick, dof_base + begin, end - begin)
+            above = begin
+            if free:
+                above = begin + 6
+            energy -= dt * weighted_square(
+                data.dof_kick,
+                joint_damping,
+                dof_base,
+                topology.dof_public,
+                first_dof + above,
+                dof_base + above,
+                end - above,
+            )
+            energy *= real(0.5)
+            energy_next = real(0.5) * weighted_square(  # of armature, so far
+                data.dof_velocity_next,
+                joint_armature,
+                dof_base,
+                topology.dof_public,
+                first_dof + above,
+                dof_base + above,
+                end - above,
+            )
             before = data.node_composite[node_base + root]  # about the origin of the root body at the start
             momentum = vec6()
             if free:

@@ -54,6 +54,12 @@ _WEIGHTED_SQUARE = """
     return sum;
 """
 
+_ADD = """
+    T* x = a.data + first;
+    const T* y = b.data + first;
+    for (int d = 0; d < count; ++d) x[d] += y[d];
+"""
+
 _DIFFERENCE = """
     const T* x = a.data + first;
     const T* y = b.data + first;
@@ -80,6 +86,7 @@ def dof_loops(real: Any) -> SimpleNamespace:
     - `scalar_product(a, b, first, count) -> real`.
     - `weighted_square(a, weight, base, index, first_index, first, count) -> real`: the sum of w a^2, with the
       weights at `base + index`.
+    - `add_numbers(a, b, first, count)`: a <- a + b.
     - `difference(a, b, out, first, count) -> int`: out <- a - b. Returns 1 if any of them is not 0, else 0.
     """
     types = f"using T = {CTYPE[real]};"
@@ -120,6 +127,9 @@ def dof_loops(real: Any) -> SimpleNamespace:
         count: int,
     ) -> real: ...
 
+    @wp.func_native(types + _ADD)
+    def add_numbers(a: wp.array[real], b: wp.array[real], first: int, count: int): ...
+
     @wp.func_native(types + _DIFFERENCE)
     def difference(
         a: wp.array[real], b: wp.array[real], out: wp.array[real], first: int, count: int
@@ -130,5 +140,6 @@ def dof_loops(real: Any) -> SimpleNamespace:
         join_kick=join_kick,
         scalar_product=scalar_product,
         weighted_square=weighted_square,
+        add_numbers=add_numbers,
         difference=difference,
     )
