@@ -288,15 +288,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                     anchor_p = offset + matrix * anchor_p
                 if welded:
                     turned = quat_renormalize(chain_rotation(rotation, frame_rotation))
-                    write_body(
-                        body_q,
-                        body_qd,
-                        body,
-                        turned,
-                        ref + anchor_p,
-                        linear + wp.cross(omega, offset + matrix * com),
-                        omega,
-                    )
+                    of_com = linear + wp.cross(omega, offset + matrix * com)
+                    write_body(body_q, body_qd, body, turned, ref + anchor_p, of_com, omega)
                     data.node_quat[node] = turned
                     data.node_offset[node] = anchor_p
                     data.node_velocity[node] = spatial(omega, linear)
@@ -377,15 +370,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                     linear = read_vec3(joint_qd, public_dof) - wp.cross(omega, com_arm)
 
                 if writes:
-                    write_body(
-                        body_q,
-                        body_qd,
-                        body,
-                        rotation,
-                        ref + offset,
-                        linear + wp.cross(omega, offset + com_arm),
-                        omega,
-                    )
+                    of_com = linear + wp.cross(omega, offset + com_arm)
+                    write_body(body_q, body_qd, body, rotation, ref + offset, of_com, omega)
             else:
                 # The body stays as it is and carries selected joints further out.
                 loaded = local_node
