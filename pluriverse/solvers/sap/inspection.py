@@ -79,7 +79,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
         begin_momenta(topology, dynamics, sap, world)
         evaluate_terms(topology, sap, world, dt, 1)
         joint_impulses(topology, dynamics, sap, world)
-        gradient_norms(topology, dynamics, sap, world)
+        gradient_norms(topology, sap, world)
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         dof0 = topology.world_dof[world]

@@ -31,25 +31,18 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
     SapData = sap_struct(real, linear)
 
     @wp.func
-    def dof_objective(
-        terms: int,
-        v: real,
-        dt: real,
-        drive_offset: real,
-        drive_gain: real,
-        drive_limit: real,
-        lower_bias: real,
-        upper_bias: real,
-        limit_regularization: real,
-        friction_regularization: real,
-        friction_impulse: real,
-    ) -> vec3:
+    def dof_objective(sap: wp.ref[SapData], dof: int, terms: int, v: real, dt: real) -> vec3:
         """Return (cost [J], impulse [N·s or N·m·s], -d impulse / d v) at the velocity v."""
         zero, half = real(0.0), real(0.5)
         cost = real(0.0)
         impulse = real(0.0)
         curvature = real(0.0)
         if terms & DRIVE:
+            drive_offset, drive_gain, drive_limit = (
+                sap.drive_offset[dof],
+                sap.drive_gain[dof],
+                sap.drive_limit[dof],
+            )
             y = drive_offset - drive_gain * v
             effort = wp.clamp(y, -drive_limit, drive_limit)
             impulse = dt * effort
@@ -62,18 +55,24 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
             else:
                 cost = -impulse * v  # direct effort: a constant impulse
         if terms & LIMIT_LOWER:
-            gamma = (lower_bias - v) / limit_regularization
+            limit_regularization = sap.limit_regularization[dof]
+            gamma = (sap.limit_lower_bias[dof] - v) / limit_regularization
             if gamma > zero:
                 cost += half * limit_regularization * gamma * gamma
                 impulse += gamma
                 curvature += real(1.0) / limit_regularization
         if terms & LIMIT_UPPER:
-            gamma = (upper_bias + v) / limit_regularization
+            limit_regularization = sap.limit_regularization[dof]
+            gamma = (sap.limit_upper_bias[dof] + v) / limit_regularization
             if gamma > zero:
                 cost += half * limit_regularization * gamma * gamma
                 impulse -= gamma
                 curvature += real(1.0) / limit_regularization
         if terms & DRY_FRICTION:
+            friction_regularization, friction_impulse = (
+                sap.friction_regularization[dof],
+                sap.friction_impulse[dof],
+            )
             y = -v / friction_regularization
             gamma = wp.clamp(y, -friction_impulse, friction_impulse)
             impulse += gamma
@@ -102,19 +101,7 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def joint_objective(sap: wp.ref[SapData], dof: int, terms: int, velocity: real, dt: real) -> vec3:
         """Return (cost [J], impulse, curvature) of all terms of a degree of freedom at a velocity."""
-        term = dof_objective(
-            terms,
-            velocity,
-            dt,
-            sap.drive_offset[dof],
-            sap.drive_gain[dof],
-            sap.drive_limit[dof],
-            sap.limit_lower_bias[dof],
-            sap.limit_upper_bias[dof],
-            sap.limit_regularization[dof],
-            sap.friction_regularization[dof],
-            sap.friction_impulse[dof],
-        )
+        term = dof_objective(sap, dof, terms, velocity, dt)
         if terms & SPEED_LIMIT:
             term += speed_objective(velocity, sap.speed_limit[dof], sap.speed_regularization[dof])
         return term

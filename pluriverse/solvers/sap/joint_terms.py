@@ -1,7 +1,7 @@
 """Terms of the objective that concern one degree of freedom: PD drives, limits, dry friction.
 
 Reads   joint_q of the old state, control, gains and limits of the model, A, v0 and v* of the dynamics
-Writes  dof_terms and the coefficients of the terms (`SapWorkspace`)
+Writes  dof_terms, dof_scale and the coefficients of the terms (`SapWorkspace`)
 
 A speed limit is one-sided as a joint limit, gamma = max(|v| - limit, 0) / R against the motion, near rigid.
 The other terms follow the discrete constraints of Drake's SAP driver; the solver page states them all.
@@ -108,13 +108,15 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 speed_limit = real(inputs.velocity_limit[public])
             terms = int(0)
             is_number = not wp.isnan(torque)
+            diagonal = real(
+                dynamics.mass_row[
+                    row0 + topology.dof_row[first_dof + local] + topology.dof_depth[first_dof + local]
+                ]
+            )
+            scale = one / diagonal
+            sap.dof_scale[dof] = scale
             if mode != 0 or has_limit or torque > zero or speed_limit < real(SPEED_UNLIMITED):
-                diagonal = real(
-                    dynamics.mass_row[
-                        row0 + topology.dof_row[first_dof + local] + topology.dof_depth[first_dof + local]
-                    ]
-                )
-                inverse_mass = wp.max(one / diagonal, real(INVERSE_MASS_MIN))
+                inverse_mass = wp.max(scale, real(INVERSE_MASS_MIN))
                 near_rigid = real(NEAR_RIGID) * inverse_mass
                 q = real(0.0)
                 if scalar:

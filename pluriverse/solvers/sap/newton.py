@@ -218,7 +218,7 @@ def _kernels(
                 begin_momenta(topology, dynamics, sap, world)
             term_cost = evaluate_terms(topology, sap, world, options.dt, int(state != SOLVING))
             if state == CHECKING:
-                error = joint_error(topology, dynamics, sap, world)
+                error = joint_error(topology, sap, world)
                 cost = sap.cost[world] + error[2] + term_cost
                 state = SOLVING
                 allowed = options.optimality_abs_tol + options.optimality_rel_tol * error[1]
@@ -232,7 +232,7 @@ def _kernels(
                     continue
             elif state == ITERATING:
                 joint_impulses(topology, dynamics, sap, world)
-                norms = gradient_norms(topology, dynamics, sap, world)
+                norms = gradient_norms(topology, sap, world)
                 for dof in range(dof0, dof0 + dof_count):
                     energy += sap.residual[dof] * (sap.velocity[dof] - sap.velocity_free[dof])
                 energy = half * energy

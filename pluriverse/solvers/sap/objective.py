@@ -89,15 +89,11 @@ def objective_functions(
         return cost
 
     @wp.func(inline=stages_inline())
-    def gradient_norms(
-        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
-    ) -> vec3:
+    def gradient_norms(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> vec3:
         """Write the gradient; return (|D grad|, |D A v|, |D impulse|), D = diag(A)^-1/2, of active trees."""
         template = topology.world_template[world]
-        first = topology.template_dof[template]
         first_tree = topology.template_tree[template]
         dof0 = topology.world_dof[world]
-        row0 = topology.world_row[world]
         gradient2, momentum2, impulse2 = real(0.0), real(0.0), real(0.0)
         for tree in range(topology.template_tree[template + 1] - first_tree):
             if sap.tree_active[topology.world_tree[world] + tree] != 0:
@@ -109,17 +105,14 @@ def objective_functions(
                     gradient = residual - impulse
                     momentum = residual + sap.momentum_free[dof0 + dof]
                     sap.gradient[dof0 + dof] = gradient
-                    index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-                    scale = real(1.0) / real(dynamics.mass_row[index])
+                    scale = sap.dof_scale[dof0 + dof]
                     gradient2 += scale * gradient * gradient
                     momentum2 += scale * momentum * momentum
                     impulse2 += scale * impulse * impulse
         return vec3(wp.sqrt(gradient2), wp.sqrt(momentum2), wp.sqrt(impulse2))
 
     @wp.func(inline=True)
-    def joint_error(
-        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
-    ) -> vec3:
+    def joint_error(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> vec3:
         """Compare the impulses of joints with those expected in `impulse`.
 
         Returns (|D difference|, |D impulse|, 1/2 (v - v*) . impulse), with D as in `gradient_norms`.
@@ -127,15 +120,13 @@ def objective_functions(
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof0 = topology.world_dof[world]
-        row0 = topology.world_row[world]
         difference2, impulse2, work = real(0.0), real(0.0), real(0.0)
         for dof in range(topology.template_dof[template + 1] - first):
             impulse = sap.dof_impulse[dof0 + dof]
             difference = impulse - sap.impulse[dof0 + dof]
             work += impulse * (sap.velocity[dof0 + dof] - sap.velocity_free[dof0 + dof])
             if impulse != real(0.0) or difference != real(0.0):
-                index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-                scale = real(1.0) / real(dynamics.mass_row[index])
+                scale = sap.dof_scale[dof0 + dof]
                 difference2 += scale * difference * difference
                 impulse2 += scale * impulse * impulse
         return vec3(wp.sqrt(difference2), wp.sqrt(impulse2), real(0.5) * work)

@@ -83,6 +83,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     }
     joint_terms = {
         "dof_terms": Field("dof", int, "bits DRIVE and so on of the terms present"),
+        "dof_scale": Field("dof", real, "1 / A_ii, which weighs impulses in norms [1/kg or 1/(kg·m²)]"),
         "drive_offset": Field("dof", real, "effort at no velocity [N or N·m]"),
         "drive_gain": Field("dof", real, "fall of the effort per velocity [N·s/m or N·m·s/rad]"),
         "drive_limit": Field("dof", real, "largest effort [N or N·m]"),
