@@ -1,9 +1,9 @@
 """Kernel progress: one bar while kernels are compiled, in place of a line of Warp for each module.
 
-Warp reports every module that it loads to its logger. The logger here shows those of this package as one bar,
-and hands on everything else. Nothing is shown of modules that come from the cache, nor where Warp is told to
-be quiet (`wp.config.log_level`), and a logger set by others stays. `pluriverse.config.verbose` asks for
-more or for nothing.
+Warp reports every module that it has loaded to its logger. The logger here shows those of this package as
+one bar, whose seconds go on while a module is compiled, and hands on everything else. Nothing is shown of
+modules that come from the cache, nor where Warp is told to be quiet (`wp.config.log_level`), and a logger set
+by others stays. `pluriverse.config.verbose` asks for more or for nothing.
 """
 
 import re
@@ -20,6 +20,11 @@ from pluriverse.config import verbosity
 
 _LOADED = re.compile(r"\s*Module pluriverse\S* .*load on device .* took ([\d.]+) ms\s*\((\w+)\)")
 BAR_WIDTH = 24
+# Time [s] after which loading is shown though no module was compiled yet. All of a scene are loaded from the
+# cache in less, and the first one that is compiled takes longer.
+PATIENCE = 1.0
+LINE_WIDTH = 72  # of the longest line that is written over
+TICK_TIME = 0.5  # s between updates of the bar
 
 
 class KernelProgress:
@@ -37,6 +42,7 @@ class KernelProgress:
         self._loaded = self._compiled = 0
         self._compile_time = 0.0  # s, of all modules, also of those compiled at once
         self._total: int | None = None
+        self._loader_count = 0
         self._is_shown = False
         self.is_muted = False
         """Whether messages of Warp other than warnings and errors are dropped."""
@@ -73,22 +79,43 @@ class KernelProgress:
         self._base.error(message)
 
     @contextmanager
-    def loading(self, total: int | None) -> Iterator[None]:
-        """Show the progress of what is loaded inside, and end the bar then."""
+    def loading(self, total: int | None = None) -> Iterator[None]:
+        """Show the progress of what is loaded inside, and end the bar then.
+
+        Threads may do so at once; who knows the total ends the bar.
+        """
         with self._lock:
-            self._loaded, self._total = 0, total
-            if not self._is_shown:
+            if total is not None:
+                self._loaded, self._total = 0, total
+            self._loader_count += 1
+            if not self._is_shown and self._loader_count == 1:
                 self._begin, self._compiled, self._compile_time = time.perf_counter(), 0, 0.0
+        stop = threading.Event()
+        ticker = threading.Thread(target=self._tick, args=(stop,), name="pluriverse progress", daemon=True)
+        ticker.start()
         try:
             yield
         finally:
+            stop.set()
+            ticker.join()
             with self._lock:
-                self._end()
-                self._total = None
+                self._loader_count -= 1
+                if total is not None:
+                    self._total = None
+                if total is not None or self._loader_count == 0:
+                    self._end()
+
+    def _tick(self, stop: threading.Event) -> None:
+        """Keep the bar up to date until `stop` is set."""
+        while not stop.wait(TICK_TIME):
+            with self._lock:
+                is_late = time.perf_counter() - self._begin > PATIENCE
+                if is_late and verbosity() is None and wp.config.log_level <= wp.LOG_INFO:
+                    self._show()
 
     def _show(self) -> None:
         stream = self._stream or sys.stderr
-        if not stream.isatty():
+        if not _is_redrawn(stream):
             if not self._is_shown:
                 print("Pluriverse compiles kernels, which it keeps for later runs.", file=stream, flush=True)
             self._is_shown = True
@@ -108,13 +135,19 @@ class KernelProgress:
         stream = self._stream or sys.stderr
         # What else is prepared meanwhile, as signed distances of meshes, is none of the compiler's time.
         seconds = min(self._compile_time, time.perf_counter() - self._begin)
-        start = "\r\x1b[K" if stream.isatty() else ""
-        print(
-            f"{start}Pluriverse compiled {self._compiled} modules in {seconds:.0f} s.",
-            file=stream,
-            flush=True,
-        )
-        self._is_shown = False
+        text = f"Pluriverse compiled {self._compiled} modules in {seconds:.0f} s."
+        if _is_redrawn(stream):
+            text = f"\r{text:<{LINE_WIDTH}}"
+        if self._compiled:
+            print(text, file=stream, flush=True)
+        elif _is_redrawn(stream):
+            print(f"\r{'':<{LINE_WIDTH}}\r", end="", file=stream, flush=True)  # a slow disk
+        self._begin, self._is_shown = time.perf_counter(), False
+
+
+def _is_redrawn(stream: Any) -> bool:
+    """Return whether a line can be written over another one: in terminals, and in notebooks."""
+    return bool(stream.isatty()) or type(stream).__module__.startswith("ipykernel")
 
 
 def install() -> KernelProgress | None:

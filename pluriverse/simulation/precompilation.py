@@ -4,6 +4,7 @@ All kernels of a simulation are compiled at once, when its model is complete and
 are. Until then the compiler would be idle, so a thread begins with those that all simulations need.
 """
 
+import contextlib
 import importlib
 import os
 import threading
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import warp as wp
 
+from pluriverse.kernel_progress import install
 from pluriverse.launch import load_kernels_of
 
 # Modules whose kernels do not depend on the model, in the order in which a simulation launches them.
 _NEEDED = (
-    *("model.drive_targets", "collision.shape_state", "simulation.statistics", "launch_list"),
+    *("model.drive_targets", "collision.shape_update", "simulation.statistics", "launch_list"),
     *("collision.broad_phase", "simulation.carry_over", "collision.idle_contacts", "model.indices"),
     *("model.world_list", "collision.contact_kinematics", "solvers.reset", "dynamics.body_acceleration"),
     *("dynamics.loops", "simulation.world_copy"),
@@ -44,9 +46,11 @@ def begin_precompiling(device: wp.Device) -> None:
 
 
 def _precompile(device: wp.Device) -> None:
-    for name in _NEEDED:
-        if not threading.main_thread().is_alive():
-            return  # the process ends, and would wait
-        importlib.import_module(f"pluriverse.{name}")
-        load_kernels_of(f"pluriverse.{name}", device)
-        time.sleep(YIELD_TIME)
+    progress = install()
+    with contextlib.nullcontext() if progress is None else progress.loading():
+        for name in _NEEDED:
+            if not threading.main_thread().is_alive():
+                return  # the process ends, and would wait
+            importlib.import_module(f"pluriverse.{name}")
+            load_kernels_of(f"pluriverse.{name}", device)
+            time.sleep(YIELD_TIME)

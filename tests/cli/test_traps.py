@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 import warnings
 
 import numpy as np
@@ -136,3 +137,24 @@ def test_a_bare_robot_runs_on_a_ground(tmp_path):
     result = invoke("run", robot, "--duration", 1, "--record", record)
     assert result.exit_code == 0, result.output
     assert abs(np.load(record)["body_q"][-1, 0, 2] - 0.1) < 2e-3
+
+
+def test_the_bar_goes_on_while_a_module_is_compiled(monkeypatch):
+    """The seconds of the bar are drawn anew though no module is ready, and a line of text replaces it."""
+    monkeypatch.setattr("pluriverse.kernel_progress.PATIENCE", 0.0)
+    monkeypatch.setattr("pluriverse.kernel_progress.TICK_TIME", 0.01)
+    stream = _Terminal(True)
+    progress = KernelProgress(_Base(), stream)
+    with progress.loading(2):
+        for _ in range(500):
+            if stream.getvalue().count("\r") > 2:
+                break
+            time.sleep(0.01)
+        progress.info("Module pluriverse.a 33cd4a7 load on device 'cpu' took 2.64 ms  (compiled)")
+    shown = stream.getvalue()
+    assert shown.count("] 0/2, ") > 2
+    assert shown.rstrip().endswith("compiled 1 modules in 0 s.")
+    monkeypatch.setattr("pluriverse.kernel_progress.PATIENCE", 60.0)
+    with progress.loading(2):
+        pass  # all of them from the cache
+    assert stream.getvalue() == shown
