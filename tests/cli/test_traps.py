@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import warp as wp
 
 import pluriverse as pv
 from pluriverse import randomization
@@ -141,6 +142,7 @@ def test_a_bare_robot_runs_on_a_ground(tmp_path):
 
 def test_the_bar_goes_on_while_a_module_is_compiled(monkeypatch):
     """The seconds of the bar are drawn anew though no module is ready, and a line of text replaces it."""
+    monkeypatch.setattr(wp.config, "log_level", wp.LOG_INFO)
     monkeypatch.setattr("pluriverse.kernel_progress.PATIENCE", 0.0)
     monkeypatch.setattr("pluriverse.kernel_progress.TICK_TIME", 0.01)
     stream = _Terminal(True)
