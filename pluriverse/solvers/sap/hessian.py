@@ -37,12 +37,32 @@ NOTHING, CONTACT, EQUALITY = wp.constant(0), wp.constant(1), wp.constant(2)
 
 
 @functools.cache
+def pair_struct(linear: Any) -> Any:
+    """Return the `wp.struct` of the stiffness between two bodies, by its four blocks of type `linear`.
+
+    As members, the blocks stay in place; variables would be copied at the end of each branch that may change
+    them.
+    """
+    mat33 = mat33_type(linear)
+
+    @wp.struct
+    class PairStiffness:
+        ww: mat33
+        wv: mat33
+        vw: mat33
+        vv: mat33
+
+    return PairStiffness
+
+
+@functools.cache
 def hessian_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:
     """Return `find_coupling`, `assemble`, `factorize_and_solve`, with or without equalities and moments."""
     vec3, vec6, mat33 = vec3_type(linear), vec6_type(linear), mat33_type(linear)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    PairStiffness = pair_struct(linear)
     cone = cone_functions(real)
     unprojected, cone_stiffness = cone.unprojected, cone.stiffness
     moment_stiffness = cone_moment_functions(real).stiffness
@@ -86,11 +106,15 @@ def hessian_functions(
             sap.tree_coupled[tree0 + tree] = 0
         start = sap.contact_start[world]
         cleared = int(0)
+        last_a, last_b = int(-1), int(-1)
         for slot in range(start, start + sap.contact_count[world]):
             a = sap.contact_dof0[slot]
             b = sap.contact_dof1[slot]
-            acts = sap.contact_impulse[slot][2] != real(0.0) or sap.contact_bound[slot] > real(0.0)
-            if a >= 0 and b >= 0 and acts:
+            if a < 0 or b < 0 or (a == last_a and b == last_b):
+                continue  # contacts of one pair follow each other
+            if sap.contact_impulse[slot][2] != real(0.0) or sap.contact_bound[slot] > real(0.0):
+                last_a = a
+                last_b = b
                 if cleared == 0:
                     cleared = 1
                     for word in range(tree_count * words):
@@ -275,7 +299,7 @@ def hessian_functions(
             add_spring_stiffness(topology, sap, world)
 
         pair_a, pair_b = int(-1), int(-1)
-        ww, wv, vw, vv = mat33(), mat33(), mat33(), mat33()
+        pair = PairStiffness()
         start = sap.contact_start[world]
         contact_end = start + sap.contact_count[world]
         end = int(contact_end)
@@ -313,13 +337,15 @@ def hessian_functions(
             couples = dof_a >= 0 and dof_b >= 0
             if slot == end or (couples and (dof_a != pair_a or dof_b != pair_b)):
                 if pair_a >= 0:
-                    add_pair(topology, dynamics, sap, world, pair_a, pair_b, ww, wv, vw, vv)
+                    add_pair(
+                        topology, dynamics, sap, world, pair_a, pair_b, pair.ww, pair.wv, pair.vw, pair.vv
+                    )
                 pair_a = dof_a
                 pair_b = dof_b
-                ww = mat33()
-                wv = mat33()
-                vw = mat33()
-                vv = mat33()
+                pair.ww = zero33
+                pair.wv = zero33
+                pair.vw = zero33
+                pair.vv = zero33
             if acts == CONTACT:
                 bound = sap.contact_bound[slot]
                 rt = sap.contact_rt[slot]
@@ -378,13 +404,13 @@ def hessian_functions(
                     sap.node_stiffness_wv[node0 + node_b] = sap.node_stiffness_wv[node0 + node_b] + left1
                     sap.node_stiffness_vv[node0 + node_b] = sap.node_stiffness_vv[node0 + node_b] + W
                 if couples:
-                    ww -= left0 * cross1
-                    wv += left0
-                    vw -= W * cross1
-                    vv += W
+                    pair.ww = pair.ww - left0 * cross1
+                    pair.wv = pair.wv + left0
+                    pair.vw = pair.vw - W * cross1
+                    pair.vv = pair.vv + W
                     if wp.static(moments):
-                        ww += cross0 * W_fs + W_ms
-                        vw += W_fs
+                        pair.ww = pair.ww + cross0 * W_fs + W_ms
+                        pair.vw = pair.vw + W_fs
             elif wp.static(equality):
                 if acts == EQUALITY:
                     index = first_equality + slot - contact_end
@@ -393,10 +419,10 @@ def hessian_functions(
                         W = point_stiffness(sap, index)
                         cross1 = wp.skew(vec3(sap.equality[index].arm2))
                         left0 = wp.skew(vec3(sap.equality[index].arm1)) * W
-                        ww += mat33(sap.equality[index].stiffness_angular) - left0 * cross1
-                        wv += left0
-                        vw -= W * cross1
-                        vv += W
+                        pair.ww = pair.ww + (mat33(sap.equality[index].stiffness_angular) - left0 * cross1)
+                        pair.wv = pair.wv + left0
+                        pair.vw = pair.vw - W * cross1
+                        pair.vv = pair.vv + W
 
         # Composite-body sweep of the stiffness.
         for i in range(node_count):
