@@ -293,7 +293,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                         chain_b = dof_b
                     shared = int(0)
                     if dof_a >= 0 and dof_b >= 0:
-                        shared = shared_length(topology, first, dof_a, dof_b)
+                        if topology.node_tree[first_node + node_a] == topology.node_tree[first_node + node_b]:
+                            shared = shared_length(topology, first, dof_a, dof_b)
 
                 # Material of the pair.
                 k0 = real(inputs.shape_ke[shape0])
