@@ -14,6 +14,9 @@ no state changes. The choice of positive r_n and r_t does not change the solutio
 mobility of each contact the states are found within a few iterations from no impulses at all, whether
 contacts are near rigid or not.
 
+Where states recur, a contact sticks and opens in turns, say, half of a step is made, from the middle of which
+the contact slides. Otherwise a limp ANYmal took bounds of friction in one step of ten: 39 instead of 14 µs.
+
 Most contacts keep to their states after the first iteration or two, while the others find the directions in
 which they slide. So those that stick are eliminated from the system of all contacts once, and again only
 when one of them slips or opens. Contacts that did are left to the small system of the others from then on.
@@ -35,8 +38,13 @@ from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
 from pluriverse.solvers.sap.workspace import sap_struct
 
-# Iterations; where states recur, more do not help.
+# Iterations; where states recur in spite of shorter steps, more do not help.
 ITERATIONS_MAX = wp.constant(20)
+# States recur where, after so many iterations, the squared error is more than this share of what it was two
+# iterations ago, and more than this much of the impulses. Then so much of the step is made.
+RECURRING_ITERATIONS = wp.constant(4)
+RECURRING_SHARE, RECURRING_ERROR = wp.constant(0.25), wp.constant(1e-6)
+RECURRING_STEP = wp.constant(0.5)
 # How far impulses may be from what their states say [relative].
 TOLERANCE_DOUBLE, TOLERANCE_SINGLE = 1e-9, 1e-5
 # Factor by which the square of a small error has to fall to be worth a further iteration.
@@ -145,6 +153,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
         stride = (m + 7) / 8 * 8
         wanted = tolerance * wp.min(optimality / real(OPTIMALITY_DEFAULT), real(1.0))
         least = real(wp.inf)
+        last, earlier = real(wp.inf), real(wp.inf)  # squared errors, relative
         found = int(0)
         iteration = int(0)
         searching = int(1)
@@ -168,6 +177,18 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
                 searching = 0
             else:
                 least = wp.min(error, least)
+                relative = error / norm
+                recurs = int(
+                    iteration >= RECURRING_ITERATIONS
+                    and relative > real(RECURRING_SHARE) * earlier
+                    and relative > real(RECURRING_ERROR)
+                )
+                earlier = last
+                last = relative
+                if recurs != 0:
+                    for c in range(region, region + count):
+                        sap.space_impulse_step[c] = sap.space_impulse[c]
+                        sap.space_velocity_step[c] = sap.space_velocity[c]
                 iteration += 1
                 if has_left != 0:
                     held = choose_held(sap, region, count)
@@ -198,6 +219,12 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
                         sap.space_impulse,
                         sap.space_velocity,
                     )
+                if recurs != 0:
+                    share = real(RECURRING_STEP)
+                    for c in range(region, region + count):
+                        p, u = sap.space_impulse_step[c], sap.space_velocity_step[c]
+                        sap.space_impulse[c] = p + share * (sap.space_impulse[c] - p)
+                        sap.space_velocity[c] = u + share * (sap.space_velocity[c] - u)
         return found
 
     return SimpleNamespace(find_coulomb_impulses=find_coulomb_impulses)

@@ -1,0 +1,89 @@
+"""Coulomb's law for the impulses of a few contacts: found, and obeyed, on random problems."""
+
+import functools
+
+import numpy as np
+import pytest
+import warp as wp
+
+from pluriverse.solvers.sap.coulomb import coulomb_functions
+from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
+from pluriverse.solvers.sap.workspace import sap_struct
+
+CONTACTS, DOFS = 3, 6
+STRIDE = 8 * -(-3 * CONTACTS // 8)
+
+
+@functools.cache
+def _find_impulses():
+    SapData = sap_struct(wp.float64, wp.float64)
+    find_coulomb_impulses = coulomb_functions(wp.float64, wp.float64).find_coulomb_impulses
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def find(sap: SapData, optimality: wp.float64, found: wp.array[int]):
+        thread, _ = wp.tid()
+        found[thread] = find_coulomb_impulses(sap, 0, CONTACTS, 0, 0, optimality, 1)
+
+    return SapData, find
+
+
+def _solve(seed: int):
+    """Solve a random problem of near-rigid contacts that have more components than there are joints."""
+    rng = np.random.default_rng(seed)
+    jacobian = rng.normal(size=(3 * CONTACTS, DOFS))
+    mobility = jacobian @ jacobian.T
+    weight = np.diag(mobility).reshape(CONTACTS, 3).mean(axis=1)
+    free = rng.normal(size=(CONTACTS, 3)) - np.array([0.0, 0.0, 1.0])
+    compliance = 1e-3 * weight
+    SapData, find = _find_impulses()
+    sap = SapData()
+    padded = np.zeros((3 * CONTACTS, STRIDE))
+    padded[:, : 3 * CONTACTS] = mobility
+    numbers = {
+        "space_mobility": padded.ravel(),
+        "space_work": np.zeros(2 * (3 * CONTACTS + 16) ** 2),
+        "contact_rt": compliance,
+        "contact_rn": compliance,
+        "contact_mu": np.ones(CONTACTS),
+        "contact_bias": np.zeros(CONTACTS),
+        "contact_soft": np.full(CONTACTS, 1e-12),
+    }
+    vectors = ("impulse", "velocity", "impulse_step", "velocity_step", "slide", "compliance", "wanted")
+    for name, values in numbers.items():
+        setattr(sap, name, wp.array(values, dtype=wp.float64, device="cpu"))
+    for name in vectors:
+        setattr(sap, f"space_{name}", wp.zeros(CONTACTS, dtype=wp.vec3d, device="cpu"))
+    sap.contact_velocity = wp.zeros(CONTACTS, dtype=wp.vec3d, device="cpu")
+    sap.space_free = wp.array(free, dtype=wp.vec3d, device="cpu")
+    sap.space_velocity = wp.array(free, dtype=wp.vec3d, device="cpu")
+    sap.space_slot = wp.array(np.arange(CONTACTS), dtype=int, device="cpu")
+    sap.space_order = wp.zeros(CONTACTS, dtype=int, device="cpu")
+    sap.space_held = wp.zeros(CONTACTS, dtype=int, device="cpu")
+    found = wp.zeros(1, dtype=int, device="cpu")
+    wp.launch(find, dim=(1, 1), inputs=[sap, OPTIMALITY_DEFAULT], outputs=[found], device="cpu")
+    impulse = sap.space_impulse.numpy()
+    velocity = free + (mobility @ impulse.ravel()).reshape(CONTACTS, 3)
+    return found.numpy()[0], impulse, velocity + compliance[:, None] * impulse
+
+
+# On these, the states of contacts recur from the fourth iteration on, where whole steps are made.
+RECURRING = (17, 62, 99, 100, 111, 198)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, *RECURRING])
+def test_impulses_obey_the_law(seed: int):
+    """Open, sticking or sliding against the friction: each contact by itself, checked without the solver."""
+    found, impulse, rate = _solve(seed)
+    assert found == 1
+    scale = np.abs(impulse).max()
+    for p, u in zip(impulse, rate, strict=True):
+        assert p[2] >= 0.0
+        if p[2] == 0.0:
+            assert np.all(p == 0.0)
+            assert u[2] > 0.0
+            continue
+        assert abs(u[2]) < 1e-7  # pressed: at the wanted velocity, but for its compliance
+        slip, friction = np.hypot(u[0], u[1]), np.hypot(p[0], p[1])
+        assert friction <= p[2] + 1e-7 * scale
+        if slip > 1e-7:
+            np.testing.assert_allclose(p[:2], -p[2] * u[:2] / slip, atol=1e-6 * scale)
