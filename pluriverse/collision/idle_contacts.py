@@ -15,16 +15,13 @@ import warp as wp
 
 from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.collision.contact_output import ContactOutput
+from pluriverse.collision.shape_pair import BOUND_ROUNDING, sum_of_magnitudes
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState, rotation_of
 from pluriverse.launch import launch_kernel
 
 # Change of velocity [m/s²] for the length of the step by which a contact is idle or not. Found by trial on
 # robots that walk, fall and lie: with less, a tenth of all steps is solved again.
 ACCELERATION_IDLE = 50.0
-
-# Share by which a bound is widened that must hold in spite of rounding, also of contact points, which may lie
-# outside of a shape by that.
-BOUND_ROUNDING = wp.constant(1.0e-3)
 
 
 def usual_change(dt: float) -> float:
@@ -62,12 +59,6 @@ def acting_distance(
     between = wp.max(wp.length(spin0), wp.length(spin1)) * wp.max(distance, 0.0)
     opening = wp.max(friction * (sliding + between), sliding_speed)
     return time * (opening + turning - parting)
-
-
-@wp.func
-def sum_of_magnitudes(v: wp.vec3) -> float:
-    """Return an upper bound of the length of a vector."""
-    return wp.abs(v[0]) + wp.abs(v[1]) + wp.abs(v[2])
 
 
 @wp.func

@@ -11,7 +11,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.collision.idle_contacts import acting_distance
-from pluriverse.collision.segment import closest_segment_points
+from pluriverse.collision.round_distance import is_round, round_distance
 from pluriverse.collision.shape_pair import (
     distance_bound,
     middles_apart,
@@ -26,7 +26,6 @@ from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, 
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
-from pluriverse.types import GeoType
 
 _RATES = """
     for (int node = begin; node < end; ++node) {
@@ -125,23 +124,6 @@ class ShapeMotion:
 
 
 @wp.func
-def is_round(shape_type: int) -> bool:
-    """Return whether a shape is a sphere or capsule."""
-    result = shape_type == GeoType.SPHERE
-    return result or shape_type == GeoType.CAPSULE
-
-
-@wp.func
-def round_axis(place: ShapePlace, shape_type: int) -> wp.vec3:
-    """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
-    axis = wp.vec3()
-    if shape_type == GeoType.CAPSULE:
-        rotation = place.rotation
-        axis = place.size[1] * wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
-    return axis
-
-
-@wp.func
 def shape_distance_bound(
     shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace
 ) -> float:
@@ -149,11 +131,7 @@ def shape_distance_bound(
     type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
     distance = distance_bound(state, shape0, shape1)
     if is_round(type0) and is_round(type1):
-        half0, half1 = round_axis(place0, type0), round_axis(place1, type1)
-        apart = middles_apart(place0, place1)
-        parameters = closest_segment_points(half0, apart, half1)
-        offset = apart + (parameters[1] * half1 - parameters[0] * half0)
-        distance = wp.length(offset) - place0.size[0] - place1.size[0]
+        distance = round_distance(shapes, shape0, shape1, place0, place1)
     return distance
 
 
