@@ -1,4 +1,4 @@
-"""Rows of numbers in native code: copies, sums and differences, entry by entry.
+"""Rows of numbers in native code, entry by entry; `math.dof_loops` has those of the dynamics.
 
 Warp's own loop takes some 3 ns an entry, of which most is array indexing; these take a tenth of it.
 """
@@ -18,13 +18,6 @@ _ADD = """
     for (int e = 0; e < count; ++e) { const V step = factor * from[e]; to[e] += step; }
 """
 
-_DIFFERENCE = """
-    const V* a = x.data + first;
-    const V* b = y.data + first;
-    V* to = out.data + first;
-    for (int e = 0; e < count; ++e) to[e] = a[e] - b[e];
-"""
-
 _LINEAR = """
     const V* a = value.data + first;
     const V* k = slope.data + first;
@@ -39,18 +32,12 @@ def number_functions(real: Any) -> SimpleNamespace:
     """Return functions on the same range of arrays of `real`, entry by entry.
 
     - `numbers_add(x, first, count, factor, y)`: y <- y + factor x.
-    - `numbers_difference(x, y, first, count, out)`: out <- x - y.
     - `numbers_linear(value, slope, shift, x, first, count, out)`: out <- value - (slope + shift) x.
     """
     types = f"using V = {CTYPE[real]};"
 
     @wp.func_native(types + _ADD)
     def numbers_add(x: wp.array[real], first: int, count: int, factor: real, y: wp.array[real]): ...
-
-    @wp.func_native(types + _DIFFERENCE)
-    def numbers_difference(
-        x: wp.array[real], y: wp.array[real], first: int, count: int, out: wp.array[real]
-    ): ...
 
     @wp.func_native(types + _LINEAR)
     def numbers_linear(
@@ -63,9 +50,7 @@ def number_functions(real: Any) -> SimpleNamespace:
         out: wp.array[real],
     ): ...
 
-    return SimpleNamespace(
-        numbers_add=numbers_add, numbers_difference=numbers_difference, numbers_linear=numbers_linear
-    )
+    return SimpleNamespace(numbers_add=numbers_add, numbers_linear=numbers_linear)
 
 
 @wp.func_native("""
