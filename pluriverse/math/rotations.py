@@ -1,6 +1,7 @@
 """Rotations in kernels, besides Warp's own functions of quaternions."""
 
 import functools
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,6 +27,10 @@ def rotation_functions(real: Any) -> SimpleNamespace:
     quat = quat_type(real)
     vec6 = wp.types.vector(length=6, dtype=real)
     series = wp.constant(real(ANGLE_SERIES))
+    # Quotients of numbers in a kernel are rounded to single precision, so these are made here.
+    over_3, over_4, over_5, over_6, over_7, over_8, over_9, over_10 = (
+        wp.constant(real(1.0 / math.factorial(k))) for k in range(3, 11)
+    )
 
     @wp.func
     def quat_from_rotation_vector(rotation: vec3) -> quat:
@@ -34,10 +39,9 @@ def rotation_functions(real: Any) -> SimpleNamespace:
         sinc = real(0.0)
         cosine = real(0.0)
         if square < real(0.25) * series * series:
-            sinc = real(1.0 / 5040.0) - square * real(1.0 / 362880.0)
-            sinc = real(1.0) - square * (real(1.0 / 6.0) - square * (real(1.0 / 120.0) - square * sinc))
-            cosine = real(1.0 / 720.0) - square * (real(1.0 / 40320.0) - square * real(1.0 / 3628800.0))
-            cosine = real(1.0) - square * (real(0.5) - square * (real(1.0 / 24.0) - square * cosine))
+            sinc = real(1.0) - square * (over_3 - square * (over_5 - square * (over_7 - square * over_9)))
+            cosine = over_6 - square * (over_8 - square * over_10)
+            cosine = real(1.0) - square * (real(0.5) - square * (over_4 - square * cosine))
         else:
             half = wp.sqrt(square)
             sinc = wp.sin(half) / half
