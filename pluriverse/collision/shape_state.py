@@ -226,18 +226,6 @@ def hull_of(model: ShapeModel, shape: int) -> int:
 
 
 @wp.func
-def has_its_mesh(model: ShapeModel, shape: int) -> bool:
-    """Return whether a shape of a mesh has one that may collide as its type; which one may change."""
-    shape_type = model.shape_type[shape]
-    if shape_type != GeoType.CONVEX_MESH and shape_type != GeoType.MESH and shape_type != GeoType.HFIELD:
-        return True
-    mesh = model.shape_source_index[shape]
-    if mesh < 0 or mesh >= model.mesh_types.shape[0]:
-        return False
-    return (model.mesh_types[mesh] & (1 << shape_type)) != 0
-
-
-@wp.func
 def slab_half_extents(scale: wp.vec3) -> wp.vec3:
     """Return the half extents [m] of the box for a plane of width scale[0] and length scale[1]."""
     return wp.vec3(0.5 * scale[0], 0.5 * scale[1], 0.25 * wp.min(scale[0], scale[1]))
