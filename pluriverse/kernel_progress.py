@@ -6,6 +6,7 @@ modules that come from the cache, nor where Warp is told to be quiet (`wp.config
 by others stays. `pluriverse.config.verbose` asks for more or for nothing.
 """
 
+import os
 import re
 import sys
 import threading
@@ -46,6 +47,12 @@ class KernelProgress:
         self._is_shown = False
         self.is_muted = False
         """Whether messages of Warp other than warnings and errors are dropped."""
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin_in_child)
+
+    def _begin_in_child(self) -> None:
+        """Take a lock of its own in a forked process, where no other thread loads or releases the old one."""
+        self._lock, self._loader_count, self._is_shown = threading.Lock(), 0, False
 
     def debug(self, message: str) -> None:
         """Hand on."""

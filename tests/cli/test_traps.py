@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import time
 import warnings
 
@@ -160,3 +161,15 @@ def test_the_bar_goes_on_while_a_module_is_compiled(monkeypatch):
     with progress.loading(2):
         pass  # all of them from the cache
     assert stream.getvalue() == shown
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_a_bar_of_its_own():
+    """A process that is forked while another thread draws the bar does not wait for that thread."""
+    progress = KernelProgress(_Base(), _Terminal(True))
+    with progress._lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if progress._lock.acquire(timeout=5.0) else 1)
+    assert os.waitpid(child, 0)[1] == 0
