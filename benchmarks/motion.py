@@ -1,12 +1,12 @@
 """Robots in motion with nothing set: both solvers against `mujoco.rollout` on the same MJCF file.
 
 `python -m benchmarks.motion [--robots go1 g1 anymal hand arm] [--motions standing random limp falling]
-[--worlds 64] [--threads 1] [--check]`
+[--worlds 64] [--threads 1] [--newton-python PYTHON] [--physx-python PYTHON] [--check]`
 
 One call makes the four steps of 5 ms of a control step, as in reinforcement learning. All contestants read
-one file, get the same starts and the same random targets, and take turns in one process, so that whatever
-else the machine does falls on all of them. With one thread the time is that of the processor, otherwise that
-of the clock.
+one file, get the same starts and the same random targets, and take turns, so that whatever else the machine
+does falls on all of them. Newton and PhysX, where an interpreter that has them is given, run on one thread in
+processes of their own. With one thread the time is that of the processor, otherwise that of the clock.
 
 A faster wrong answer does not count, so each row says how deep shapes are in each other, and how far the
 last step of `SolverSAP` is from that of a solver in double precision, with a tolerance of 1e-10, that was
@@ -36,6 +36,7 @@ from rich.table import Table
 import pluriverse as pv
 from benchmarks.contact_rich import contact_distances
 from benchmarks.measure import positive_count
+from benchmarks.motion_peers import PEERS, Peer, PeerError
 from benchmarks.motion_scenes import (
     DECIMATION,
     DT,
@@ -82,6 +83,7 @@ class Rollout:
         self._contacts: list[int] = []
         pointer = clock_pointer()
         self._clock = None if pointer is None else pointer.value
+        self.seconds = _clock(threads)
         self.restart()
 
     def restart(self) -> None:
@@ -107,6 +109,10 @@ class Rollout:
             pointer.value = None
         self._contacts += [data.ncon for data in self._data]
 
+    def clear_report(self) -> None:
+        """Let the figures begin anew."""
+        self._contacts.clear()
+
     def quality(self) -> dict[str, str]:
         """Return what is known of how it goes, as cells of the table."""
         return {"contacts": f"{np.mean(self._contacts):.0f}"}
@@ -131,6 +137,7 @@ class Ours:
         self._joint_q = starts_of(scene, model)
         self._driven = driven_dofs(scene, model)
         self._control_step = 0
+        self.seconds = _clock(threads)
         # On a CPU, what `numpy` returns is the array itself.
         control = self._simulation.control
         self._target = control.joint_target_pos.numpy().reshape(world_count, -1)
@@ -209,6 +216,14 @@ class Ours:
     def close(self) -> None:
         """End the threads."""
         self._simulation.close()
+
+
+Contestant = Rollout | Ours | Peer
+
+
+def _clock(threads: int) -> Callable[[], float]:
+    """Return what tells the time of this process [s]: of the processor for one thread, else of the clock."""
+    return time.process_time if threads == 1 else time.perf_counter
 
 
 def exact_solver(model: pv.Model) -> pv.SolverSAP:
@@ -312,6 +327,10 @@ def main() -> None:
     parser.add_argument(
         "--tuned-gap", type=float, help="gap of sap_tuned [m], instead of the least right one"
     )
+    for peer in PEERS:
+        parser.add_argument(
+            f"--{peer}-python", help=f"interpreter that has {peer}; without it it is left out"
+        )
     parser.add_argument("--check", action="store_true", help="exit with 1 below the goals")
     arguments = parser.parse_args()
     wp.config.log_level = wp.LOG_WARNING
@@ -374,24 +393,24 @@ def measure(name: str, scene: MovingScene, arguments: argparse.Namespace) -> lis
     """Return the rows of a scene: rollout, and the contestants asked for."""
     gc.collect()
     worlds, threads = arguments.worlds, arguments.threads
-    runs: dict[str, Rollout | Ours] = {"rollout": Rollout(scene, worlds, threads)}
+    runs: dict[str, Contestant] = {"rollout": Rollout(scene, worlds, threads)}
     for contestant in arguments.contestants:
         gap = {"sap_2mm": SMALL_GAP}.get(contestant)
         if contestant == "sap_tuned":
             gap = arguments.tuned_gap or tuned_gap(scene, worlds)
         runs[contestant] = Ours(contestant, scene, worlds, threads, gap)
-    clock = time.process_time if threads == 1 else time.perf_counter
     for run in runs.values():
         run.advance(SETTLING_CONTROL_STEPS)
-        if isinstance(run, Ours):
-            run.clear_report()
+    runs |= _peers(name, scene, arguments)
+    for run in runs.values():
+        run.clear_report()
     durations: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(arguments.rounds):
         _follow(runs)
         # Who ran before decides what the caches hold, so everyone is first in turn.
         for place in range(len(runs)):
             contestant = list(runs)[(turn + place) % len(runs)]
-            durations[contestant].append(_time_round(runs[contestant], scene, arguments.control_steps, clock))
+            durations[contestant].append(_time_round(runs[contestant], scene, arguments.control_steps))
     steps = worlds * arguments.control_steps * DECIMATION
     rows = []
     for contestant, run in runs.items():
@@ -402,7 +421,25 @@ def measure(name: str, scene: MovingScene, arguments: argparse.Namespace) -> lis
     return rows
 
 
-def _follow(runs: dict[str, Rollout | Ours]) -> None:
+def _peers(name: str, scene: MovingScene, arguments: argparse.Namespace) -> dict[str, Contestant]:
+    """Return the other engines for which there is an interpreter, settled; say why one is left out."""
+    peers: dict[str, Contestant] = {}
+    for engine in PEERS:
+        interpreter = getattr(arguments, f"{engine}_python")
+        if interpreter is None:
+            continue
+        try:
+            if arguments.threads != 1:
+                raise PeerError(f"runs on one thread, not on {arguments.threads}")
+            peer = Peer(f"benchmarks.engines.{engine}_motion", interpreter, scene, arguments.worlds)
+            peer.advance(SETTLING_CONTROL_STEPS)
+            peers[peer.version] = peer
+        except PeerError as error:
+            print(f"{name}: {engine} left out: {error}", flush=True)
+    return peers
+
+
+def _follow(runs: dict[str, Contestant]) -> None:
     """Let `sap_tuned` go on from where `sap` is, if both take part.
 
     Robots with another gap come to rest in other poses, which would be compared instead of gaps.
@@ -433,19 +470,17 @@ def _is_right_after_a_step(run: Ours) -> bool:
     return run.error() < TUNED_ERROR
 
 
-def _time_round(
-    run: Rollout | Ours, scene: MovingScene, control_steps: int, clock: Callable[[], float]
-) -> float:
+def _time_round(run: Contestant, scene: MovingScene, control_steps: int) -> float:
     """Return how long a round takes [s]. Worlds that fall begin anew every so often, off the clock."""
     taken = 0.0
     while control_steps > 0:
         count = min(control_steps, FALL_CONTROL_STEPS) if scene.restarts else control_steps
         if scene.restarts:
             run.restart()
-        begin = clock()
+        begin = run.seconds()
         with contextlib.suppress(PluriverseWarning):
             run.advance(count)
-        taken += clock() - begin
+        taken += run.seconds() - begin
         control_steps -= count
     return taken
 

@@ -13,17 +13,25 @@ from benchmarks.scenes import DT, SCENES, Gains, HandScene, RobotScene, write_mj
 
 # Solver steps for which a target holds, as in reinforcement learning.
 DECIMATION = 4
-# Targets are drawn this far about the pose that a robot holds [rad].
+# Targets are drawn this far about the pose that a robot holds [rad], those of sliding fingers so far [m].
 AMPLITUDE = 0.3
+SLIDE_AMPLITUDE = 0.02
 # Damping of the joints of a robot without drives [N·m·s/rad].
 LIMP_DAMPING = {"hand": 0.005}
 LIMP_DAMPING_OTHERWISE = 0.5
-# Where a falling robot begins: this much above its standing height [m], turned at random.
+# Where a falling robot, or the arm's cube, begins: this much above where it rests [m], turned at random. The
+# cube begins above the wrist.
 DROP_HEIGHT = 0.3
+CUBE_DROP_HEIGHT = 0.55
 # Control steps after which falling worlds begin anew: half a second, of which a third is in the air.
 FALL_CONTROL_STEPS = 25
-# Half the edge of the cube of the arm [m], and its place on the ground between the fingers' reach.
+# Half the edge of the cube of the arm [m], and its distance from the arm's base [m].
 CUBE_HALF_SIZE = 0.0225
+CUBE_DISTANCE = 0.45
+# The arm with its hand down over the cube [rad], and its fingers [m]: just clear of the cube, and so closed
+# that they hold it with 4.5 N.
+ARM_POSE = (0.0, 0.383, 0.0, -2.53, 0.0, 2.913, 0.785)
+FINGERS_OPEN, FINGERS_CLOSED = 0.0235, 0.018
 
 
 class Motion(enum.Enum):
@@ -64,6 +72,20 @@ class MovingScene:
     restarts: bool
     """Whether worlds begin anew every `FALL_CONTROL_STEPS` control steps."""
 
+    def save(self) -> None:
+        """Write what is not in the MJCF file beside it, for other processes."""
+        np.savez(self.path.with_suffix(".npz"), qpos=self.qpos, targets=self.targets, restarts=self.restarts)
+
+    @classmethod
+    def load(cls, path: Path) -> "MovingScene":
+        """Return the scene of an MJCF file that was saved.
+
+        Raises:
+            FileNotFoundError: If nothing was saved beside the file.
+        """
+        with np.load(path.with_suffix(".npz")) as saved:
+            return cls(path, saved["qpos"], saved["targets"], bool(saved["restarts"]))
+
 
 def write_motion(robot: str, motion: Motion, world_count: int, folder: Path) -> MovingScene:
     """Write the file of a robot for one kind of motion and return it with its starts and targets.
@@ -76,9 +98,9 @@ def write_motion(robot: str, motion: Motion, world_count: int, folder: Path) -> 
     path = folder / f"{robot}_{motion.value}.xml"
     write_mjcf(ROBOTS[robot], path)
     spec = mujoco.MjSpec.from_file(str(path))
-    hold = np.array(spec.keys[0].ctrl, dtype=np.float64)
     if robot == "arm":
         _add_cube(spec)
+    hold = np.array(spec.keys[0].ctrl, dtype=np.float64)
     if motion is Motion.LIMP:
         damping = LIMP_DAMPING.get(robot, LIMP_DAMPING_OTHERWISE)
         for joint in spec.joints:
@@ -92,40 +114,42 @@ def write_motion(robot: str, motion: Motion, world_count: int, folder: Path) -> 
     path.write_text(spec.to_xml())
 
     rng = np.random.default_rng(1)
-    amplitude = AMPLITUDE if motion is Motion.RANDOM else 0.0
-    noise = amplitude * rng.uniform(-1.0, 1.0, (64, world_count, len(hold)))
+    noise = rng.uniform(-1.0, 1.0, (64, world_count, len(hold)))
+    slides = model.jnt_type[model.actuator_trnid[:, 0]] == mujoco.mjtJoint.mjJNT_SLIDE
+    noise *= np.where(slides, SLIDE_AMPLITUDE, AMPLITUDE) if motion is Motion.RANDOM else 0.0
     starts = np.tile(np.array(model.key_qpos[0]), (world_count, 1))
     restarts = motion is Motion.FALLING
     if restarts:
-        _lift_and_turn(model, starts, rng)
+        _lift_and_turn(model, starts, CUBE_DROP_HEIGHT if robot == "arm" else DROP_HEIGHT, rng)
     return MovingScene(path, starts, hold + noise, restarts)
 
 
 def _add_cube(spec: "mujoco.MjSpec") -> None:  # noqa: F821
-    """Put a cube on the ground in front of the arm, and start the arm with its hand about it."""
+    """Put a cube on the ground, and start the arm with its fingers about it."""
     import mujoco
 
-    cube = spec.worldbody.add_body(name="cube", pos=[0.45, 0.0, CUBE_HALF_SIZE])
+    place = [CUBE_DISTANCE, 0.0, CUBE_HALF_SIZE]
+    cube = spec.worldbody.add_body(name="cube", pos=place)
     cube.add_freejoint()
     cube.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[CUBE_HALF_SIZE] * 3, density=400.0)
-    spec.keys[0].qpos = [*spec.keys[0].qpos, 0.45, 0.0, CUBE_HALF_SIZE, 1.0, 0.0, 0.0, 0.0]
-    # The pose is low enough for the fingers to sweep over the ground and push the cube about.
-    for name, value in {"joint2": 0.35, "joint4": -2.35, "joint6": 2.7}.items():
-        for index, actuator in enumerate(spec.actuators):
-            if name in actuator.name:
-                spec.keys[0].qpos[index] = value
-                spec.keys[0].ctrl[index] = value
+    spec.keys[0].qpos = [*ARM_POSE, FINGERS_OPEN, FINGERS_OPEN, *place, 1.0, 0.0, 0.0, 0.0]
+    spec.keys[0].ctrl = [*ARM_POSE, FINGERS_CLOSED, FINGERS_CLOSED]
 
 
-def _lift_and_turn(model: "mujoco.MjModel", qpos: np.ndarray, rng: np.random.Generator) -> None:  # noqa: F821
-    """Lift all free bodies and turn each world's at random, about axes that differ by world."""
+def _lift_and_turn(
+    model: "mujoco.MjModel",  # noqa: F821
+    qpos: np.ndarray,
+    height: float,
+    rng: np.random.Generator,
+) -> None:
+    """Lift all free bodies by a height [m] and turn each world's at random, about axes of their own."""
     import mujoco
 
     for joint in range(model.njnt):
         if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
             address = model.jnt_qposadr[joint]
             turn = rng.normal(size=(len(qpos), 4))
-            qpos[:, address + 2] += DROP_HEIGHT
+            qpos[:, address + 2] += height
             qpos[:, address + 3 : address + 7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
 
 

@@ -8,9 +8,13 @@ import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks import motion
 from benchmarks.measure import positive_count
+from benchmarks.motion_peers import Peer, PeerError
+from benchmarks.motion_scenes import Motion, MovingScene, write_motion
 from benchmarks.scenes import ASSETS, SCENES, PileScene
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -169,3 +173,144 @@ def test_numbers_of_things_to_measure_are_positive(text):
     assert positive_count("64") == 64
     with pytest.raises(ArgumentTypeError, match="is not a positive integer"):
         positive_count(text)
+
+
+ENGINE = """
+import os, sys
+import numpy as np
+from benchmarks.engines.moving import serve
+
+class Counter:
+    version = "counter 1"
+    def __init__(self, scene, world_count):
+        if world_count == 13:
+            raise ValueError("no room for 13 worlds")
+        self.start, self.world_count = float(scene.qpos[0, 0]), world_count
+        self.restart()
+        self.clear()
+    def restart(self):
+        self.position = self.start
+    def advance(self, targets):
+        print("engines write what they like")
+        os.write(1, b"from native code as well")
+        assert targets.shape == (self.world_count, 1)
+        self.position += float(targets[0, 0])
+    def clear(self):
+        self.seen = 0
+    def observe(self):
+        self.seen += 1
+    def quality(self):
+        return {"position": str(self.position), "seen": str(self.seen)}
+
+serve(Counter)
+"""
+
+
+def make_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world_count: int) -> Peer:
+    """Return an engine that counts, in a process of its own: a start of 5, targets of 1, 2, 1, 2, ..."""
+    (tmp_path / "counter_motion.py").write_text(ENGINE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    targets = np.tile(np.array([1.0, 2.0])[:, None, None], (1, world_count, 1))
+    starts = np.full((world_count, 1), 5.0)
+    scene = MovingScene(tmp_path / "scene.xml", starts, targets, restarts=False)
+    return Peer("counter_motion", sys.executable, scene, world_count)
+
+
+def test_other_engines_answer_rounds_from_processes_of_their_own(tmp_path, monkeypatch):
+    """Starts and targets arrive, targets go on over a restart, and time runs only while the engine works."""
+    peer = make_peer(tmp_path, monkeypatch, 2)
+    assert peer.version == "counter 1"
+    assert peer.seconds() == 0.0
+    peer.advance(3)
+    taken = peer.seconds()
+    assert taken > 0.0
+    assert peer.quality() == {"position": "9.0", "seen": "1"}
+    peer.restart()
+    peer.clear_report()
+    assert peer.quality() == {"position": "5.0", "seen": "0"}
+    assert peer.seconds() == taken
+    peer.advance(1)
+    assert peer.quality() == {"position": "7.0", "seen": "1"}
+    peer.close()
+
+
+def test_an_engine_that_cannot_simulate_a_scene_says_why(tmp_path, monkeypatch):
+    with pytest.raises(PeerError, match="no room for 13 worlds"):
+        make_peer(tmp_path, monkeypatch, 13)
+    with pytest.raises(PeerError, match=r"/nowhere/python: No such file"):
+        Peer("counter_motion", "/nowhere/python", MovingScene.load(tmp_path / "scene.xml"), 2)
+
+
+def run_motion(monkeypatch: pytest.MonkeyPatch, sap: float, mujoco: float, *arguments: str) -> int:
+    """Run `benchmarks.motion` with these ratios in place of measured ones and return its exit status."""
+    rows = [
+        motion.Row("go1 limp", name, 1e4, [0.5 * ratio, ratio, 9.0], {})
+        for name, ratio in {"rollout": 1.0, "sap": sap, "sap_2mm": sap, "mujoco": mujoco}.items()
+    ]
+    monkeypatch.setattr(motion, "measure", lambda *_: rows)
+    monkeypatch.setattr(motion, "write_motion", lambda *_: None)
+    command = ["motion", "--robots", "go1", "--motions", "limp", *arguments]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as exit_:
+        motion.main()
+    return int(exit_.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("sap", "mujoco", "status"), [(2.0, 1.0, 0), (1.99, 1.0, 1), (2.0, 0.99, 1), (3.0, 2.0, 0)]
+)
+def test_motion_checks_its_goals(monkeypatch, capsys, sap, mujoco, status):
+    """Goals are for medians: 2 times rollout for `SolverSAP`, 1 time for `SolverMuJoCo`."""
+    assert run_motion(monkeypatch, sap, mujoco, "--check") == status
+    assert ("below its goal: go1 limp" in capsys.readouterr().out) == bool(status)
+    assert run_motion(monkeypatch, sap, mujoco) == 0
+
+
+def test_motion_checks_what_the_defaults_cost():
+    """Nothing set may take a twentieth more than a gap of 2 mm, compared round by round."""
+
+    def rows(ratios: list[float]) -> list[motion.Row]:
+        slow = [motion.Row("arm limp", "sap", 1e4, ratios, {})]
+        return [*slow, motion.Row("arm limp", "sap_2mm", 1e4, [3.0, 4.0, 5.0], {})]
+
+    assert motion.below_goals(rows([2.9, 3.9, 4.8])) == []
+    (failure,) = motion.below_goals(rows([2.7, 3.6, 4.5]))
+    assert "nothing set is 0.90 times as fast as a gap of 2 mm" in failure
+
+
+def test_motion_fails_its_check_without_any_robot(monkeypatch):
+    """A check that measured nothing has not passed."""
+
+    def missing(*_: object) -> None:
+        raise FileNotFoundError("no robots here")
+
+    monkeypatch.setattr(motion, "write_motion", missing)
+    monkeypatch.setattr(sys, "argv", ["motion", "--robots", "go1", "--check"])
+    with pytest.raises(SystemExit) as exit_:
+        motion.main()
+    assert exit_.value.code == 1
+
+
+def test_the_arm_holds_its_cube_and_others_are_left_out_by_name():
+    """Rows of rollout and both solvers; more than the ground touches the cube; Newton's Python is missing."""
+    arguments = ["--robots", "arm", "--motions", "standing", "--contestants", "sap", "mujoco"]
+    arguments += ["--worlds", "2", "--rounds", "1", "--control-steps", "2"]
+    output = run_module("benchmarks.motion", *arguments, "--newton-python", "/nowhere/python")
+    assert "arm standing: newton left out: /nowhere/python: No such file" in output
+    found = re.findall(r"arm standing: (\w+) [\d,]+/s.*?contacts (\d+)", output)
+    assert [name for name, _ in found] == ["rollout", "sap", "mujoco"]
+    assert all(int(contacts) >= 8 for _, contacts in found)
+
+
+def test_falling_cubes_begin_clear_of_the_arm(tmp_path):
+    """No cube begins in the arm or the ground, however it is turned."""
+    mujoco = pytest.importorskip("mujoco")
+    if not ASSETS.is_dir():
+        pytest.skip(f"no robots in '{ASSETS}': set PLURIVERSE_TEST_ASSETS to a folder that has them")
+    scene = write_motion("arm", Motion.FALLING, 64, tmp_path)
+    model = mujoco.MjModel.from_xml_path(str(scene.path))
+    data = mujoco.MjData(model)
+    for start in scene.qpos:
+        data.qpos[:] = start
+        mujoco.mj_forward(model, data)
+        assert data.ncon == 0

@@ -1,6 +1,7 @@
 """Newton: `SolverMuJoCo` on the CPU, recorded in a Warp graph, which is its best case there."""
 
-import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from xml.etree import ElementTree
 
 import newton
 import numpy as np
@@ -22,15 +23,14 @@ def main() -> None:
     builder.replicate(robot, world_count=arguments.worlds)
     model = builder.finalize("cpu")
 
-    start, control_start = _start(arguments.model, model.joint_type.numpy()[: robot.joint_count])
-    model.joint_q.assign(np.tile(start, arguments.worlds))
+    start, control_start = _keyframe(arguments.model)
+    starts = np.tile(start, (arguments.worlds, 1))
+    model.joint_q.assign(start_of(arguments.model, starts, model))
     states = [model.state(), model.state()]
     newton.eval_fk(model, model.joint_q, model.joint_qd, states[0])
     control = model.control()
     if control_start.size:
-        targets = np.zeros(model.joint_dof_count // arguments.worlds, dtype=np.float32)
-        targets[-control_start.size :] = control_start  # a free joint comes first, and has no drive
-        _targets(control).assign(np.tile(targets, arguments.worlds))
+        controls_of(control).assign(np.tile(control_start, arguments.worlds))
     box_count = robot.body_count if not control_start.size else 0
     contact_count = max(64, 12 * box_count)
     solver = SolverMuJoCo(model, njmax=4 * contact_count, nconmax=contact_count)
@@ -53,28 +53,66 @@ def main() -> None:
     measure(arguments, step, largest_speed, newton.__version__)
 
 
-def _targets(control: newton.Control) -> wp.array:
-    """Return the array of drive targets, whatever this version calls it."""
-    for name in ("joint_target_q", "joint_target_pos"):
-        array = getattr(control, name, None)
-        if array is not None:
-            return array
-    raise AttributeError("this version of Newton has no array of joint targets")
+def controls_of(control: newton.Control) -> wp.array:
+    """Return the inputs of the file's actuators, which Newton keeps as such."""
+    controls = getattr(getattr(control, "mujoco", None), "ctrl", None)
+    if controls is None:
+        raise AttributeError("this version of Newton has no array of MuJoCo's controls")
+    return controls
 
 
-def _start(path: object, joint_types: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coordinates (quaternions xyzw) and the drive targets of the first keyframe."""
-    key = ElementTree.parse(str(path)).find("keyframe/key")
+def start_of(path: Path, qpos: np.ndarray, model: newton.Model) -> np.ndarray:
+    """Return the coordinates of all worlds in Newton's order, quaternions as xyzw, shape [coord].
+
+    Args:
+        path: MJCF file.
+        qpos: Coordinates in the order of the file, shape [world, coord].
+        model: Worlds of that file.
+    """
+    world_count = len(qpos)
+    joint_count = model.joint_count // world_count
+    labels = model.joint_label[:joint_count]
+    places = model.joint_q_start.numpy()
+    start = np.zeros((world_count, model.joint_coord_count // world_count), dtype=np.float32)
+    root = ElementTree.parse(path).getroot()
+    address = 0
+    for body in root.iterfind("worldbody//body"):  # as MuJoCo orders them: depth first
+        for item in body:
+            if item.tag not in ("joint", "freejoint"):
+                continue
+            is_free = item.tag == "freejoint" or item.get("type") == "free"
+            place = places[_joint_of(labels, item.get("name"), body.get("name", ""))]
+            width = 7 if is_free else 1
+            values = qpos[:, address : address + width]
+            if is_free:
+                values = values[:, [0, 1, 2, 4, 5, 6, 3]]
+            start[:, place : place + width] = values
+            address += width
+    return start.reshape(-1)
+
+
+def _joint_of(labels: list[str], name: str | None, body: str) -> int:
+    """Return the row of a joint by its name, or by its body where it has none.
+
+    Raises:
+        LookupError: If there is not just one.
+    """
+    paths = [label.split("/") for label in labels]
+    if name:
+        rows = [row for row, path in enumerate(paths) if path[-1] == name]
+    else:
+        rows = [row for row, path in enumerate(paths) if body in path[-2:-1]]
+    if len(rows) != 1:
+        raise LookupError(f"joint {name!r} of body '{body}' is {len(rows)} of Newton's joints {labels}")
+    return rows[0]
+
+
+def _keyframe(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the coordinates and the controls of the first keyframe, as the file orders them."""
+    key = ElementTree.parse(path).find("keyframe/key")
     assert key is not None
-    values = np.array(key.get("qpos", "").split(), dtype=np.float32)
-    position = 0
-    for joint_type in joint_types:
-        if joint_type == int(newton.JointType.FREE):
-            values[position + 3 : position + 7] = np.roll(values[position + 3 : position + 7], -1)
-            position += 7
-        else:
-            position += 1
-    return values, np.array(key.get("ctrl", "").split(), dtype=np.float32)
+    qpos, ctrl = (np.array(key.get(name, "").split(), dtype=np.float32) for name in ("qpos", "ctrl"))
+    return qpos, ctrl
 
 
 if __name__ == "__main__":
