@@ -4,20 +4,44 @@ Slow results are cached on disk, under a digest of the mesh, the method, its opt
 library that computes it.
 """
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Sequence
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pluriverse.config import verbosity
 from pluriverse.geometry.mesh import Mesh
 from pluriverse.geometry.mesh_cache import cache_folder, read_arrays, write_arrays
+from pluriverse.geometry.surface_edges import is_closed_surface
+from pluriverse.geometry.vertex_merge import merge_vertices
+from pluriverse.warnings import MeshApproximationWarning
 
 # Version of the files in the cache; another one is not read.
 CACHE_FORMAT = 1
+# Time [s] after which a decomposition says that it is under way.
+ANNOUNCED_TIME = 2.0
+# Volume of the parts beyond that of the mesh, relative, from which on a warning is given.
+EXCESS_WARNED = 0.25
+# Options of CoACD where ours are not its own, with which a mug takes minutes. Chosen by time, number
+# of parts and distance to the surface, on a mug, a bowl and parts of robots (docs/collision.md).
+COACD_OPTIONS = {"resolution": 1000, "mcts_nodes": 7, "mcts_iterations": 20, "mcts_max_depth": 1}
+# Triangles to which a mesh is simplified before CoACD cuts it, its longest side [m] meanwhile, and how fast
+# the tolerance grows. The simplification stops at a squared distance of 1e-9 * 103**growth, which is 0.3 % of
+# this side: it may leave more triangles, but keeps thin walls. A growth of 7, the default, eats them.
+COACD_TRIANGLE_COUNT = 2000
+SIMPLIFIED_SIDE = 0.1
+SIMPLIFIED_GROWTH = 1
+# A simplified mesh whose volume differs by more than this, relative, is not used.
+SIMPLIFIED_VOLUME_TOLERANCE = 0.01
 # Package that computes a method.
 _PACKAGES = {"coacd": "coacd", "vhacd": "vhacdx", "quadratic": "fast-simplification"}
 
@@ -35,13 +59,17 @@ def approximate_mesh(
         cache_dir: Folder that keeps decompositions and simplifications; None for `PLURIVERSE_MESH_CACHE`, or
             else `~/.cache/pluriverse/meshes`.
         **options: Options of the method: those of `coacd.run_coacd` (`threshold`, `max_convex_hull`, `seed`
-        ...), of
-            `vhacdx.compute_vhacd`, or of `fast_simplification.simplify` (`target_reduction`, 0.5 by default).
+            ...), by default `COACD_OPTIONS`, and `triangle_count`, to which closed meshes are simplified
+            before they are cut (2000 by default, 0 for never); those of `vhacdx.compute_vhacd`; or those of
+            `fast_simplification.simplify` (`target_reduction`, 0.5 by default).
+
+    Decompositions that take longer than 2 s say so on stderr, and a `MeshApproximationWarning` says if the
+    parts of a closed mesh take up more than 1.25 times its volume.
 
     Raises:
         ValueError: If there is no such method, or it finds nothing.
         ImportError: If the package that computes it is not installed.
-        TypeError: If there is no such option.
+        TypeError: If there is no such option, or `triangle_count` is not a number.
     """
     if method in ("convex_hull", "components"):
         if options:
@@ -51,11 +79,14 @@ def approximate_mesh(
         names = ", ".join(map(repr, ("convex_hull", "components", *_PACKAGES)))
         raise ValueError(f"approximate_mesh: method is {method!r}, but it must be one of {names}.")
     version = _version_of(method)
+    if method == "coacd":
+        options = {**COACD_OPTIONS, "triangle_count": COACD_TRIANGLE_COUNT, **options}
     path = cache_folder(cache_dir) / f"{_cache_key(mesh, method, options, version)}.npz"
     parts = _read_parts(path)
     if parts is None:
         compute = {"coacd": _coacd_parts, "vhacd": _vhacd_parts, "quadratic": _simplified}[method]
-        parts = compute(mesh, options)
+        with _announced(mesh, method):
+            parts = compute(mesh, options)
         if not parts:
             raise ValueError(f"{mesh.name}: {method} found no part. Use convex_hull or bounding_box.")
         _write_parts(path, parts)
@@ -68,7 +99,68 @@ def approximate_mesh(
     for index, (vertices, faces) in enumerate(parts):
         part = Mesh(vertices, faces, color=mesh.color, name=f"part {index} of {mesh.name}")
         hulls.append(part.convex_hull())
+    _warn_of_excess(mesh, method, hulls)
     return hulls
+
+
+def excess_volume(mesh: Mesh, parts: Sequence[Mesh]) -> float | None:
+    """Return how much more volume the parts of a mesh take up than the mesh, relative to the mesh.
+
+    Where parts overlap, their volume counts for each. None for meshes that enclose no volume.
+    """
+    if not mesh.is_closed:
+        return None
+    whole = abs(_volume(mesh.vertices, mesh.triangles))
+    total = sum(abs(_volume(part.vertices, part.triangles)) for part in parts)
+    return total / whole - 1.0 if whole > 0.0 else None
+
+
+def _volume(vertices: np.ndarray, triangles: np.ndarray) -> float:
+    """Return the volume that a closed surface encloses [m³], negative if it is inside out."""
+    points = np.asarray(vertices, dtype=np.float64)
+    a, b, c = (points - points.mean(axis=0))[np.asarray(triangles).T]
+    return float(np.einsum("ij,ij->", a, np.cross(b, c))) / 6.0
+
+
+def _warn_of_excess(mesh: Mesh, method: str, parts: Sequence[Mesh]) -> None:
+    excess = excess_volume(mesh, parts)
+    if excess is not None and excess > EXCESS_WARNED:
+        finer = {
+            "coacd": "a lower threshold (0.05 by default), or 'vhacd'",
+            "vhacd": "a higher maxConvexHulls or resolution",
+        }.get(method, "'vhacd' or 'coacd'")
+        warnings.warn(
+            f"{mesh.name}: the parts of {method} ({len(parts)} in all) take up {100 * excess:.0f} % more "
+            f"volume than the mesh, so contacts come too early there. For closer parts: {finer}.",
+            MeshApproximationWarning,
+            stacklevel=3,
+        )
+
+
+@contextlib.contextmanager
+def _announced(mesh: Mesh, method: str) -> Iterator[None]:
+    """Say on stderr what takes long, while it is under way, and how long it took."""
+    if verbosity() is False:
+        yield
+        return
+    what = f"{method}: {mesh.name} ({len(mesh.triangles)} triangles)"
+    faster = {"coacd": " A higher threshold (0.05 by default) takes less."}.get(method, "")
+
+    def announce() -> None:
+        print(
+            f"{what} is under way; the result is kept for the next time.{faster}", file=sys.stderr, flush=True
+        )
+
+    timer = threading.Timer(ANNOUNCED_TIME, announce)
+    timer.daemon = True
+    began = time.monotonic()
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if (elapsed := time.monotonic() - began) > ANNOUNCED_TIME:
+        print(f"{what} took {elapsed:.0f} s.", file=sys.stderr, flush=True)
 
 
 def bounding_box_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -143,9 +235,50 @@ def _component_hulls(mesh: Mesh) -> list[Mesh]:
 def _coacd_parts(mesh: Mesh, options: dict[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
     import coacd
 
+    options = dict(options)
+    vertices, triangles = _simplified_for_cutting(mesh, options.pop("triangle_count"))
     coacd.set_log_level("error")
-    parts = coacd.run_coacd(coacd.Mesh(mesh.vertices.astype(np.float64), mesh.triangles), **options)
+    parts = coacd.run_coacd(coacd.Mesh(vertices.astype(np.float64), triangles), **options)
     return [(np.asarray(vertices), np.asarray(faces)) for vertices, faces in parts]
+
+
+def _simplified_for_cutting(mesh: Mesh, triangle_count: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices and triangles of about the same surface, at best `triangle_count` of them.
+
+    It is the mesh itself, with equal vertices merged, if that has no more, if fast-simplification is not
+    installed, or if the result would be open or of another volume.
+    """
+    if (
+        isinstance(triangle_count, bool)
+        or not isinstance(triangle_count, int | np.integer)
+        or triangle_count < 0
+    ):
+        raise TypeError(
+            f"approximate_mesh: triangle_count is {triangle_count!r}, but it must be a whole number: the "
+            "triangles to which a mesh is simplified before it is cut, or 0 to cut it as it is."
+        )
+    vertices, merged = merge_vertices(mesh.vertices)
+    triangles = merged[mesh.triangles].astype(np.int32)
+    if (
+        triangle_count == 0
+        or len(triangles) <= triangle_count
+        or not is_closed_surface(triangles, len(vertices))
+    ):
+        return vertices, triangles
+    try:
+        import fast_simplification
+    except ImportError:
+        return vertices, triangles
+    factor = np.float32(SIMPLIFIED_SIDE / np.ptp(vertices, axis=0).max())
+    points, faces = fast_simplification.simplify(
+        vertices * factor, triangles, target_count=int(triangle_count), agg=SIMPLIFIED_GROWTH
+    )
+    points = np.asarray(points) / factor
+    before = _volume(vertices, triangles)
+    is_same = is_closed_surface(faces, len(points)) and (
+        abs(_volume(points, faces) - before) <= SIMPLIFIED_VOLUME_TOLERANCE * abs(before)
+    )
+    return (points, faces) if is_same else (vertices, triangles)
 
 
 def _vhacd_parts(mesh: Mesh, options: dict[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -159,8 +292,6 @@ def _vhacd_parts(mesh: Mesh, options: dict[str, Any]) -> list[tuple[np.ndarray, 
 def _simplified(mesh: Mesh, options: dict[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
     import fast_simplification
 
-    from pluriverse.geometry.vertex_merge import merge_vertices
-
     vertices, merged = merge_vertices(mesh.vertices)
     if not {"target_reduction", "target_count"} & options.keys():
         options = {"target_reduction": 0.5, **options}
@@ -169,14 +300,19 @@ def _simplified(mesh: Mesh, options: dict[str, Any]) -> list[tuple[np.ndarray, n
 
 
 def _version_of(method: str) -> str:
+    """Return the version of what computes a method."""
     package = _PACKAGES[method]
     try:
-        return importlib.metadata.version(package)
+        version = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         raise ImportError(
             f"approximate_mesh: the method {method!r} needs the package {package}, which is not installed. "
             "Run 'pip install pluriverse[mesh]', or use convex_hull, bounding_box or bounding_sphere."
         ) from None
+    if method == "coacd":  # cuts what fast-simplification leaves, if that is installed
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            version += " " + importlib.metadata.version(_PACKAGES["quadratic"])
+    return version
 
 
 def _cache_key(mesh: Mesh, method: str, options: dict[str, Any], version: str) -> str:

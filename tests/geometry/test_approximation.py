@@ -1,5 +1,6 @@
 """Simpler geometry in place of meshes: it covers them, is computed once, and changes no mass."""
 
+import time
 import warnings
 
 import numpy as np
@@ -8,8 +9,8 @@ import trimesh
 from scipy.spatial.transform import Rotation
 
 import pluriverse as pv
-from pluriverse.geometry import approximate_mesh
-from pluriverse.geometry.approximation import bounding_box_of, bounding_sphere_of
+from pluriverse.geometry import approximate_mesh, approximation
+from pluriverse.geometry.approximation import bounding_box_of, bounding_sphere_of, excess_volume
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import MeshApproximationWarning
 
@@ -118,6 +119,70 @@ def test_what_took_long_is_read_from_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("PLURIVERSE_MESH_CACHE", str(tmp_path))
     approximate_mesh(l_shape(), "coacd", **QUICK)
     assert len(calls) == 3
+
+
+def test_coacd_cuts_a_simplified_mesh_that_stays_closed(tmp_path, monkeypatch):
+    """Thin walls survive, whatever the unit of length; with triangle_count=0 the mesh is cut as it is."""
+    coacd = pytest.importorskip("coacd", reason="coacd is not installed: pip install pluriverse[mesh]")
+    pytest.importorskip("fast_simplification", reason="fast-simplification is not installed")
+    cut = []
+
+    def record(mesh, **options):
+        cut.append((trimesh.Trimesh(mesh.vertices, mesh.indices, process=False), options))
+        return [(np.asarray(mesh.vertices), np.asarray(mesh.indices))]
+
+    monkeypatch.setattr(coacd, "run_coacd", record)
+    shell = trimesh.creation.annulus(0.96, 1.0, 2.0, sections=64).subdivide().subdivide()
+    for size in (0.04, 40.0):
+        tube = pv.Mesh(size * shell.vertices, shell.faces.reshape(-1), name="tube")
+        with pytest.warns(
+            MeshApproximationWarning, match=r"tube: the parts of coacd \(1 in all\) take up .* % more"
+        ):
+            approximate_mesh(tube, "coacd", cache_dir=tmp_path, triangle_count=1500)
+        given, options = cut.pop()
+        assert given.is_watertight
+        assert len(given.faces) < 0.5 * len(shell.faces)
+        assert given.volume == pytest.approx(shell.volume * size**3, rel=0.01)
+        assert "triangle_count" not in options
+        with pytest.warns(MeshApproximationWarning):
+            approximate_mesh(tube, "coacd", cache_dir=tmp_path, triangle_count=0, mcts_nodes=9)
+        given, options = cut.pop()
+        assert len(given.faces) == len(shell.faces)
+        assert options["mcts_nodes"] == 9
+    with pytest.raises(TypeError, match="triangle_count is 'few', but it must be a whole number"):
+        approximate_mesh(tube, "coacd", cache_dir=tmp_path, triangle_count="few")
+
+
+def test_excess_is_the_volume_beyond_that_of_the_mesh():
+    """The hull of an L of 0.36 in a square less a triangle of 0.32 has 0.68; open meshes have none."""
+    angle = l_shape()
+    assert excess_volume(angle, [angle.convex_hull()]) == pytest.approx(0.68 / 0.36 - 1.0, rel=1e-5)
+    assert excess_volume(angle, [angle]) == pytest.approx(0.0, abs=1e-6)
+    opened = pv.Mesh(angle.vertices, angle.indices[3:], compute_inertia=False)
+    assert excess_volume(opened, [angle]) is None
+
+
+def test_long_decompositions_say_so_and_how_long_they_took(tmp_path, monkeypatch, capfd):
+    """While they are under way; what is read from disk says nothing."""
+    coacd = pytest.importorskip("coacd", reason="coacd is not installed: pip install pluriverse[mesh]")
+    monkeypatch.setattr(approximation, "ANNOUNCED_TIME", 0.05)
+    run = coacd.run_coacd
+
+    heard = []
+
+    def slow(*args, **options):
+        deadline = time.monotonic() + 30.0
+        while "under way" not in "".join(heard) and time.monotonic() < deadline:
+            heard.append(capfd.readouterr().err)  # the message comes before the result
+            time.sleep(0.01)
+        return run(*args, **options)
+
+    monkeypatch.setattr(coacd, "run_coacd", slow)
+    approximate_mesh(l_shape(), "coacd", cache_dir=tmp_path, **QUICK)
+    assert "coacd: angle (20 triangles) is under way; the result is kept" in "".join(heard)
+    assert "coacd: angle (20 triangles) took" in capfd.readouterr().err
+    approximate_mesh(l_shape(), "coacd", cache_dir=tmp_path, **QUICK)
+    assert capfd.readouterr().err == ""
 
 
 def test_folder_that_cannot_be_written_to_only_warns(tmp_path):
