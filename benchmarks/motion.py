@@ -408,15 +408,22 @@ def measure(name: str, scene: MovingScene, arguments: argparse.Namespace) -> lis
     for turn in range(arguments.rounds):
         _follow(runs)
         # Who ran before decides what the caches hold, so everyone is first in turn.
-        for place in range(len(runs)):
-            contestant = list(runs)[(turn + place) % len(runs)]
-            durations[contestant].append(_time_round(runs[contestant], scene, arguments.control_steps))
+        order = list(runs)
+        first = turn % len(order)
+        for contestant in order[first:] + order[:first]:
+            try:
+                taken = _time_round(runs[contestant], scene, arguments.control_steps)
+            except PeerError as error:
+                _tell_left_out(name, contestant, error)
+                del runs[contestant]
+            else:
+                durations[contestant].append(taken)
     steps = worlds * arguments.control_steps * DECIMATION
     rows = []
     for contestant, run in runs.items():
-        taken = durations[contestant]
-        ratios = [base / own for base, own in zip(durations["rollout"], taken, strict=True)]
-        rows.append(Row(name, contestant, steps / statistics.median(taken), ratios, run.quality()))
+        own = durations[contestant]
+        ratios = [base / one for base, one in zip(durations["rollout"], own, strict=True)]
+        rows.append(Row(name, contestant, steps / statistics.median(own), ratios, run.quality()))
         run.close()
     return rows
 
@@ -435,8 +442,13 @@ def _peers(name: str, scene: MovingScene, arguments: argparse.Namespace) -> dict
             peer.advance(SETTLING_CONTROL_STEPS)
             peers[peer.version] = peer
         except PeerError as error:
-            print(f"{name}: {engine} left out: {error}", flush=True)
+            _tell_left_out(name, engine, error)
     return peers
+
+
+def _tell_left_out(scene: str, contestant: str, error: PeerError) -> None:
+    """Say why there is no row of an engine."""
+    print(f"{scene}: {contestant} left out: {error}", flush=True)
 
 
 def _follow(runs: dict[str, Contestant]) -> None:

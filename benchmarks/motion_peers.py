@@ -1,5 +1,6 @@
 """Other engines in `benchmarks.motion`, each in a process of its own, with which it takes turns."""
 
+import contextlib
 import json
 import subprocess
 import tempfile
@@ -76,7 +77,8 @@ class Peer:
         """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(10.0)
         except subprocess.TimeoutExpired:
@@ -88,11 +90,9 @@ class Peer:
     def _ask(self, **request: object) -> dict[str, Any]:
         """Send a request and return the answer."""
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it has ended: there is no answer, which says why
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it has ended; there is no answer, which says why
         return self._receive()
 
     def _receive(self) -> dict[str, Any]:

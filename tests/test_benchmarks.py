@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +195,8 @@ class Counter:
         os.write(1, b"from native code as well")
         assert targets.shape == (self.world_count, 1)
         self.position += float(targets[0, 0])
+        if self.position > 20.0:
+            sys.exit("beyond 20")
     def clear(self):
         self.seen = 0
     def observe(self):
@@ -232,6 +234,52 @@ def test_other_engines_answer_rounds_from_processes_of_their_own(tmp_path, monke
     peer.advance(1)
     assert peer.quality() == {"position": "7.0", "seen": "1"}
     peer.close()
+
+
+def test_an_engine_that_ends_in_between_says_why(tmp_path, monkeypatch):
+    """The request that it does not answer ends in the last line that it wrote."""
+    peer = make_peer(tmp_path, monkeypatch, 2)
+    with pytest.raises(PeerError, match="beyond 20"):
+        peer.advance(100)
+    peer.close()
+
+
+def test_the_others_go_on_without_an_engine_that_ends(monkeypatch, capsys):
+    """Its rows are left out, and every other contestant has a ratio for each round."""
+
+    class Steady:
+        def __init__(self, *_: object, rounds: int = 99):
+            self.left = rounds + 1  # and settling
+
+        def seconds(self) -> float:
+            return -0.5 * self.left
+
+        def advance(self, count: int) -> None:
+            if self.left == 0:
+                raise PeerError("it has had enough")
+            self.left -= 1
+
+        def clear_report(self) -> None:
+            pass
+
+        def quality(self) -> dict[str, str]:
+            return {}
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(motion, "Rollout", Steady)
+    monkeypatch.setattr(motion, "Ours", Steady)
+    scene = MovingScene(Path("none.xml"), np.zeros((1, 1)), np.zeros((1, 1, 0)), restarts=False)
+    arguments = Namespace(worlds=1, threads=1, rounds=3, control_steps=2, contestants=["sap", "mujoco"])
+    brief = Steady(rounds=1)
+    brief.advance(1)
+    monkeypatch.setattr(motion, "_peers", lambda *_: {"brief": brief})
+    rows = motion.measure("nowhere standing", scene, arguments)
+    assert [(row.contestant, row.ratios) for row in rows] == [
+        (name, [1.0, 1.0, 1.0]) for name in ("rollout", "sap", "mujoco")
+    ]
+    assert "nowhere standing: brief left out: it has had enough" in capsys.readouterr().out
 
 
 def test_an_engine_that_cannot_simulate_a_scene_says_why(tmp_path, monkeypatch):
