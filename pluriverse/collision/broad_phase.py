@@ -230,7 +230,7 @@ def clear_bit(bits: wp.array[wp.uint32], first_word: int, index: int) -> None:
 
 
 @wp.func
-def lower_end(state: ShapeState, shape: int, axis: int) -> float:
+def lower_end(state: wp.ref[ShapeState], shape: int, axis: int) -> float:
     """Return a lower bound of a shape along an axis [m]."""
     bounds = state.bounds[shape]
     return (
@@ -240,7 +240,7 @@ def lower_end(state: ShapeState, shape: int, axis: int) -> float:
 
 @wp.func
 def longest_axis(
-    data: BroadPhaseData, state: ShapeState, first_shape: int, first_entry: int, count: int
+    data: wp.ref[BroadPhaseData], state: wp.ref[ShapeState], first_shape: int, first_entry: int, count: int
 ) -> int:
     """Return the axis along which the middles of the shapes spread most."""
     total = wp.vec3(0.0, 0.0, 0.0)
@@ -268,8 +268,8 @@ def longest_axis(
 
 @wp.func
 def sort_entries(
-    data: BroadPhaseData,
-    state: ShapeState,
+    data: wp.ref[BroadPhaseData],
+    state: wp.ref[ShapeState],
     first_shape: int,
     first_entry: int,
     first: int,
@@ -292,7 +292,7 @@ def sort_entries(
 
 
 @wp.func
-def may_matter(some: PairChoice, shape0: int, shape1: int) -> bool:
+def may_matter(some: wp.ref[PairChoice], shape0: int, shape1: int) -> bool:
     """Return whether a pair is among those that are looked at."""
     if some.is_limited == 0:
         return True
@@ -301,10 +301,10 @@ def may_matter(some: PairChoice, shape0: int, shape1: int) -> bool:
 
 @wp.func
 def sweep_entries(
-    data: BroadPhaseData,
-    state: ShapeState,
-    some: PairChoice,
-    table: PairTable,
+    data: wp.ref[BroadPhaseData],
+    state: wp.ref[ShapeState],
+    some: wp.ref[PairChoice],
+    table: wp.ref[PairTable],
     world: int,
     template: int,
     first_shape: int,
@@ -426,7 +426,11 @@ def mark_near_planes(
 
 @wp.func
 def mark_overlapping_pairs(
-    world: int, state: ShapeState, some: PairChoice, data: BroadPhaseData, table: PairTable
+    world: int,
+    state: wp.ref[ShapeState],
+    some: wp.ref[PairChoice],
+    data: wp.ref[BroadPhaseData],
+    table: wp.ref[PairTable],
 ):
     """Mark the candidate pairs of a world whose bounds overlap, as far as they are chosen, and no others."""
     template = table.world_template[world]
@@ -502,4 +506,5 @@ def find_near_pair(
     world = worlds[thread]
     if world < 0:
         return
-    mark_overlapping_pairs(world, state, PairChoice(), data, table)
+    every = PairChoice()
+    mark_overlapping_pairs(world, state, every, data, table)

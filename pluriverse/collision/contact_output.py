@@ -70,7 +70,7 @@ def make_contact_output(contacts: Any, separation: wp.array, heap: wp.array) -> 
 
 
 @wp.func
-def sift_down(output: ContactOutput, start: int, count: int, position: int, slot: int) -> None:
+def sift_down(output: wp.ref[ContactOutput], start: int, count: int, position: int, slot: int) -> None:
     """Let `slot` sink from `position` of the heap of a world to where no slot below it is shallower."""
     separation = output.separation[slot]
     node = int(position)
@@ -93,7 +93,7 @@ def sift_down(output: ContactOutput, start: int, count: int, position: int, slot
 
 @wp.func
 def replace_shallowest(
-    output: ContactOutput, start: int, count: int, is_first: bool, separation: float
+    output: wp.ref[ContactOutput], start: int, count: int, is_first: bool, separation: float
 ) -> int:
     """Return the slot of the shallowest contact of a full world, or -1 if `separation` is not deeper.
 
@@ -116,14 +116,14 @@ def replace_shallowest(
 
 
 @wp.func
-def write_counts(output: ContactOutput, world: int, found: int):
+def write_counts(output: wp.ref[ContactOutput], world: int, found: int):
     """Write how many contacts a world has so far, -1 where its shapes have no places."""
     output.found[world] = found
     output.count[world] = wp.clamp(found, 0, output.start[world + 1] - output.start[world])
 
 
 @wp.func
-def find_slot(output: ContactOutput, world: int, found: int, separation: float) -> int:
+def find_slot(output: wp.ref[ContactOutput], world: int, found: int, separation: float) -> int:
     """Return the slot for the next contact of a world that has `found` already, or -1 if it is not kept.
 
     When the slots are used up, the shallowest contact makes room for a deeper one (of equals the first
@@ -140,7 +140,7 @@ def find_slot(output: ContactOutput, world: int, found: int, separation: float) 
 
 
 @wp.func
-def body_point(model: ShapeModel, shape: int, point: wp.vec3) -> wp.vec3:
+def body_point(model: wp.ref[ShapeModel], shape: int, point: wp.vec3) -> wp.vec3:
     """Return a point given in the frame that a shape collides in [m] in the frame of its body."""
     if is_slab(model, shape):
         point = point - wp.vec3(0.0, 0.0, slab_half_extents(model.shape_scale[shape])[2])
@@ -155,7 +155,7 @@ def body_point(model: ShapeModel, shape: int, point: wp.vec3) -> wp.vec3:
 
 @wp.func
 def is_known(
-    output: ContactOutput, world: int, shape0: int, shape1: int, point0: wp.vec3, point1: wp.vec3
+    output: wp.ref[ContactOutput], world: int, shape0: int, shape1: int, point0: wp.vec3, point1: wp.vec3
 ) -> bool:
     """Return whether a contact is among the known ones of its world: the same pair gives the same bits."""
     start = output.start[world]
@@ -168,8 +168,8 @@ def is_known(
 
 @wp.func
 def store_contact(
-    output: ContactOutput,
-    model: ShapeModel,
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
     world: int,
     found: int,
     shape0: int,
@@ -222,8 +222,8 @@ def store_contact(
 
 @wp.func
 def add_contact(
-    output: ContactOutput,
-    model: ShapeModel,
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
     world: int,
     found: int,
     shape0: int,

@@ -189,7 +189,7 @@ def _largest_corners(points: np.ndarray, polygon: list[int], normal: np.ndarray)
 
 
 @wp.func
-def support_vertex(hulls: HullData, hull: int, direction: wp.vec3) -> int:
+def support_vertex(hulls: wp.ref[HullData], hull: int, direction: wp.vec3) -> int:
     """Return the vertex of a hull farthest along `direction`, given in the unscaled frame of the mesh.
 
     A vertex no neighbour of which is farther is the farthest of all, because the hull is convex.
@@ -227,7 +227,7 @@ def support_vertex(hulls: HullData, hull: int, direction: wp.vec3) -> int:
 
 
 @wp.func
-def facing_face(hulls: HullData, vertex: int, scale: wp.vec3, direction: wp.vec3) -> int:
+def facing_face(hulls: wp.ref[HullData], vertex: int, scale: wp.vec3, direction: wp.vec3) -> int:
     """Return the face around `vertex` whose normal, scaled, is closest to `direction`."""
     best = int(-1)
     best_cosine = float(-2.0)

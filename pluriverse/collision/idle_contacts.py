@@ -30,7 +30,9 @@ def usual_change(dt: float) -> float:
 
 
 @wp.func
-def contact_arm(place: ShapePlace, body: int, body_q: wp.array[wp.transform], point: wp.vec3) -> wp.vec3:
+def contact_arm(
+    place: wp.ref[ShapePlace], body: int, body_q: wp.array[wp.transform], point: wp.vec3
+) -> wp.vec3:
     """Return a contact point of a body, -1 for the world, from the middle of its shape, world axes [m]."""
     arm = point - place.origin
     if body >= 0:
@@ -40,8 +42,8 @@ def contact_arm(place: ShapePlace, body: int, body_q: wp.array[wp.transform], po
 
 @wp.func
 def acting_distance(
-    place0: ShapePlace,
-    place1: ShapePlace,
+    place0: wp.ref[ShapePlace],
+    place1: wp.ref[ShapePlace],
     normal: wp.vec3,
     velocity: wp.vec3,
     spin0: wp.vec3,
@@ -63,10 +65,10 @@ def acting_distance(
 
 @wp.func
 def is_idle(
-    model: ShapeModel,
-    state: ShapeState,
+    model: wp.ref[ShapeModel],
+    state: wp.ref[ShapeState],
     body_q: wp.array[wp.transform],
-    output: ContactOutput,
+    output: wp.ref[ContactOutput],
     slot: int,
     usual: float,
     sliding_speed: float,
@@ -99,7 +101,7 @@ def is_idle(
 
 
 @wp.func
-def swap_contacts(output: ContactOutput, a: int, b: int):
+def swap_contacts(output: wp.ref[ContactOutput], a: int, b: int):
     """Exchange two contacts."""
     shape0 = output.shape0[a]
     shape1 = output.shape1[a]

@@ -16,7 +16,7 @@ def is_round(shape_type: int) -> bool:
 
 
 @wp.func
-def round_axis(place: ShapePlace, shape_type: int) -> wp.vec3:
+def round_axis(place: wp.ref[ShapePlace], shape_type: int) -> wp.vec3:
     """Return the vector from the middle of a sphere or capsule to the end of its axis [m], world axes."""
     axis = wp.vec3()
     if shape_type == GeoType.CAPSULE:
@@ -27,7 +27,11 @@ def round_axis(place: ShapePlace, shape_type: int) -> wp.vec3:
 
 @wp.func
 def round_distance(
-    shapes: ShapeModel, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace
+    shapes: wp.ref[ShapeModel],
+    shape0: int,
+    shape1: int,
+    place0: wp.ref[ShapePlace],
+    place1: wp.ref[ShapePlace],
 ) -> float:
     """Return the distance of two spheres or capsules [m], negative if they overlap."""
     half0 = round_axis(place0, shapes.shape_type[shape0])
@@ -40,7 +44,11 @@ def round_distance(
 
 @wp.func
 def round_distance_bound(
-    shapes: ShapeModel, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace
+    shapes: wp.ref[ShapeModel],
+    shape0: int,
+    shape1: int,
+    place0: wp.ref[ShapePlace],
+    place1: wp.ref[ShapePlace],
 ) -> float:
     """Return a lower bound of the same in spite of rounding; axes within 1e-3 rad count as parallel."""
     distance = round_distance(shapes, shape0, shape1, place0, place1)

@@ -65,14 +65,14 @@ def bounds_overlap(a: bounds_vector, b: bounds_vector) -> bool:
 
 
 @wp.func
-def plane_normal(state: ShapeState, plane: int) -> wp.vec3:
+def plane_normal(state: wp.ref[ShapeState], plane: int) -> wp.vec3:
     """Return the unit normal of a plane, world axes."""
     rotation = state.place[plane].rotation
     return wp.vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
 
 
 @wp.func
-def plane_height_bound(state: ShapeState, plane: int, shape: int) -> float:
+def plane_height_bound(state: wp.ref[ShapeState], plane: int, shape: int) -> float:
     """Return a lower bound of the height of a shape over a plane [m]."""
     up = plane_normal(state, plane)
     bounds = state.bounds[shape]
@@ -86,13 +86,13 @@ def plane_height_bound(state: ShapeState, plane: int, shape: int) -> float:
 
 
 @wp.func
-def middles_apart(place0: ShapePlace, place1: ShapePlace) -> wp.vec3:
+def middles_apart(place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace]) -> wp.vec3:
     """Return the middle of the second of two shapes from that of the first [m], world axes."""
     return (place1.origin - place0.origin) + (place1.middle - place0.middle)
 
 
 @wp.func
-def distance_bound(state: ShapeState, shape0: int, shape1: int) -> float:
+def distance_bound(state: wp.ref[ShapeState], shape0: int, shape1: int) -> float:
     """Return a lower bound of the distance of two shapes that have bounds [m]."""
     a, b = state.bounds[shape0], state.bounds[shape1]
     # The bounds hold what each may move by itself.
@@ -135,7 +135,7 @@ def relative_speed(
 
 
 @wp.func
-def pair_speed(place0: ShapePlace, place1: ShapePlace) -> float:
+def pair_speed(place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace]) -> float:
     """Return `relative_speed` of two shapes as they move at the start of the step [m/s]."""
     return relative_speed(
         middles_apart(place0, place1),
@@ -156,13 +156,13 @@ def threshold_at_speed(lead: float, speed: float, spin: float) -> float:
 
 
 @wp.func
-def threshold_within_gaps(place0: ShapePlace, place1: ShapePlace) -> float:
+def threshold_within_gaps(place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace]) -> float:
     """Return the distance beyond which a pair has no contacts, however fast it is [m]."""
     return place0.gap_threshold + place1.gap_threshold
 
 
 @wp.func
-def pair_threshold(place0: ShapePlace, place1: ShapePlace) -> float:
+def pair_threshold(place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace]) -> float:
     """Return the largest distance [m] at which a pair has contacts; see `ShapePair.threshold`."""
     within_gaps = threshold_within_gaps(place0, place1)
     lead = wp.max(place0.lead, place1.lead)
@@ -182,7 +182,7 @@ def sum_of_magnitudes(v: wp.vec3) -> float:
 
 
 @wp.func
-def threshold_bound(place0: ShapePlace, place1: ShapePlace) -> float:
+def threshold_bound(place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace]) -> float:
     """Return an upper bound of `pair_threshold` that takes no square roots [m]."""
     lead = wp.max(place0.lead, place1.lead)
     if lead <= 0.0:
@@ -196,7 +196,11 @@ def threshold_bound(place0: ShapePlace, place1: ShapePlace) -> float:
 
 @wp.func
 def any_distance(
-    model: ShapeModel, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace
+    model: wp.ref[ShapeModel],
+    shape0: int,
+    shape1: int,
+    place0: wp.ref[ShapePlace],
+    place1: wp.ref[ShapePlace],
 ) -> float:
     """Return a lower bound of the distance of two shapes of which nothing is known: none."""
     return -float(ANY_SPEED)
@@ -204,7 +208,12 @@ def any_distance(
 
 @wp.func
 def make_shape_pair(
-    world: int, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace, threshold: float
+    world: int,
+    shape0: int,
+    shape1: int,
+    place0: wp.ref[ShapePlace],
+    place1: wp.ref[ShapePlace],
+    threshold: float,
 ) -> ShapePair:
     """Return the pair with its relative pose."""
     pair = ShapePair()
@@ -223,7 +232,7 @@ def make_shape_pair(
 
 
 @wp.func
-def is_larger(state: ShapeState, shape0: int, shape1: int) -> bool:
+def is_larger(state: wp.ref[ShapeState], shape0: int, shape1: int) -> bool:
     """Return whether the second of two shapes is the larger one.
 
     Where a collider takes either order the larger shape comes first: contact points are computed relative to

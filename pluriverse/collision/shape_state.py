@@ -206,7 +206,7 @@ def half_extents(shape_type: int, size: wp.vec3, rotation: wp.mat33) -> wp.vec3:
 
 
 @wp.func
-def is_slab(model: ShapeModel, shape: int) -> bool:
+def is_slab(model: wp.ref[ShapeModel], shape: int) -> bool:
     """Return whether a shape is a plane of finite size.
 
     It collides as a box whose top is the plane and which reaches half its shorter side below: solid as a
@@ -216,7 +216,7 @@ def is_slab(model: ShapeModel, shape: int) -> bool:
 
 
 @wp.func
-def hull_of(model: ShapeModel, shape: int) -> int:
+def hull_of(model: wp.ref[ShapeModel], shape: int) -> int:
     """Return the convex hull of a shape, -1 for primitives. Its mesh may change from step to step."""
     mesh = model.shape_source_index[shape]
     hull = int(-1)
@@ -232,7 +232,7 @@ def slab_half_extents(scale: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def raise_change(state: ShapeState, shape: int, change: float):
+def raise_change(state: wp.ref[ShapeState], shape: int, change: float):
     """Let a shape be assumed to change its velocity by `change` [m/s], if that is more than was assumed."""
     more = change - state.place[shape].change
     if more > 0.0:

@@ -15,3 +15,9 @@ import warp as wp
 def stages_inline() -> bool:
     """Return what `wp.func` is given as `inline` for a large stage: True where there is a GPU."""
     return bool(wp.is_cuda_available())
+
+
+@functools.cache
+def stage_hint() -> bool | None:
+    """Return `inline` for a large stage called on a CPU: None, as the compiler likes, with a GPU."""
+    return None if wp.is_cuda_available() else False

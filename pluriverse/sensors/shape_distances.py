@@ -91,7 +91,7 @@ def is_convex(kind: int) -> bool:
 @wp.func
 def measure_gap(
     shapes: DistanceShapes,
-    hulls: HullData,
+    hulls: wp.ref[HullData],
     shape0: int,
     shape1: int,
     body_q: wp.array[wp.transform],

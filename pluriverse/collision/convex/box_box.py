@@ -87,7 +87,7 @@ class Connection:
 
 
 @wp.func
-def support_first(pair: BoxPair, _unused: int, direction: wp.vec3d) -> wp.vec3d:
+def support_first(pair: wp.ref[BoxPair], _unused: int, direction: wp.vec3d) -> wp.vec3d:
     """Return the corner of the first box farthest along `direction`."""
     zero = wp.float64(0.0)
     return wp.vec3d(
@@ -98,7 +98,7 @@ def support_first(pair: BoxPair, _unused: int, direction: wp.vec3d) -> wp.vec3d:
 
 
 @wp.func
-def support_second(pair: BoxPair, _unused: int, direction: wp.vec3d) -> wp.vec3d:
+def support_second(pair: wp.ref[BoxPair], _unused: int, direction: wp.vec3d) -> wp.vec3d:
     """Return the corner of the second box farthest along `direction`."""
     r = pair.rotation
     # The signs that pick a corner need no more than single precision.
@@ -159,9 +159,9 @@ def clip_polygon(
 
 @wp.func
 def collide_faces(
-    output: ContactOutput,
-    model: ShapeModel,
-    pair: ShapePair,
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    pair: wp.ref[ShapePair],
     found: int,
     half: wp.vec3,
     other_half: wp.vec3,
@@ -278,9 +278,9 @@ def collide_faces(
 
 @wp.func
 def collide_edges(
-    output: ContactOutput,
-    model: ShapeModel,
-    pair: ShapePair,
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    pair: wp.ref[ShapePair],
     found: int,
     edge0: int,
     edge1: int,
@@ -343,7 +343,7 @@ def is_along_faces(normal: wp.vec3, rotation: wp.mat33, cosine: float) -> bool:
 
 
 @wp.func
-def find_connection(pair: ShapePair, guess: wp.vec3) -> Connection:
+def find_connection(pair: wp.ref[ShapePair], guess: wp.vec3) -> Connection:
     """Return the shortest connection of two boxes that are apart.
 
     Args:
@@ -391,7 +391,11 @@ def find_connection(pair: ShapePair, guess: wp.vec3) -> Connection:
 
 @wp.func
 def collide_box_box(
-    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    hulls: wp.ref[HullData],
+    pair: wp.ref[ShapePair],
+    found: int,
 ) -> int:
     """Add the contacts of two boxes."""
     half0 = pair.size0

@@ -64,7 +64,7 @@ def find_overlap(points: wp.array[wp.vec3], corners: wp.array[wp.vec3]) -> int:
 
 
 @wp.func
-def make_convex_pair(model: ShapeModel, pair: ShapePair) -> ConvexPair:
+def make_convex_pair(model: wp.ref[ShapeModel], pair: wp.ref[ShapePair]) -> ConvexPair:
     """Return the pair as the support functions take it."""
     shapes = ConvexPair()
     shapes.type0 = model.shape_type[pair.shape0]
@@ -84,11 +84,11 @@ def make_convex_pair(model: ShapeModel, pair: ShapePair) -> ConvexPair:
 
 @wp.func
 def add_patch(
-    output: ContactOutput,
-    model: ShapeModel,
-    pair: ShapePair,
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    pair: wp.ref[ShapePair],
     found: int,
-    witness: Witness,
+    witness: wp.ref[Witness],
     reference: int,
     plane: wp.vec3,
     anchor: wp.vec3,
@@ -174,7 +174,11 @@ def add_patch(
 
 @wp.func
 def collide_convex(
-    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    hulls: wp.ref[HullData],
+    pair: wp.ref[ShapePair],
+    found: int,
 ) -> int:
     """Add the contacts of two convex shapes."""
     face_axis = find_outermost_face(model, pair)

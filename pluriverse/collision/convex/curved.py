@@ -17,6 +17,7 @@ import warp as wp
 
 from pluriverse.collision.convex.support import ConvexPair, support_point
 from pluriverse.collision.hull import HullData
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.types import GeoType
 
 # From half a dozen rounds of simplices, Newton's method takes three or four.
@@ -98,7 +99,7 @@ def support_curvature(shape_type: int, size: wp.vec3, n: wp.vec3d) -> wp.mat33d:
 
 @wp.func
 def follow_point(
-    shape_type: int, size: wp.vec3, hulls: HullData, hull: int, point: wp.vec3d, n: wp.vec3d
+    shape_type: int, size: wp.vec3, hulls: wp.ref[HullData], hull: int, point: wp.vec3d, n: wp.vec3d
 ) -> wp.vec3d:
     """Return the farthest point of a core along a unit vector of those that `point` is moved to smoothly [m].
 
@@ -138,7 +139,7 @@ def add_edge(edges: Edges, edge: wp.vec3d, owner: int) -> Edges:
 
 
 @wp.func
-def find_edges(pair: ConvexPair, a: wp.array[wp.vec3d], b: wp.array[wp.vec3d], count: int) -> Edges:
+def find_edges(pair: wp.ref[ConvexPair], a: wp.array[wp.vec3d], b: wp.array[wp.vec3d], count: int) -> Edges:
     """Return the edges between the points of a simplex: of flat shapes, and along the side of cylinders."""
     edges = Edges()
     zero = wp.float64(0.0)
@@ -159,7 +160,7 @@ def find_edges(pair: ConvexPair, a: wp.array[wp.vec3d], b: wp.array[wp.vec3d], c
 
 
 @wp.func
-def find_shares(edges: Edges, rest: wp.vec3d) -> wp.vec2d:
+def find_shares(edges: wp.ref[Edges], rest: wp.vec3d) -> wp.vec2d:
     """Return which shares of the edges add up to a vector."""
     zero = wp.float64(0.0)
     shares = wp.vec2d(zero, zero)
@@ -177,7 +178,7 @@ def find_shares(edges: Edges, rest: wp.vec3d) -> wp.vec2d:
 
 
 @wp.func
-def are_on_edges(edges: Edges, shares: wp.vec2d) -> bool:
+def are_on_edges(edges: wp.ref[Edges], shares: wp.vec2d) -> bool:
     """Return whether shares of edges lead to a point of the shapes: of each edge, or of their triangle."""
     zero, one = wp.float64(0.0), wp.float64(1.0)
     result = shares[0] >= zero and shares[0] <= one and shares[1] >= zero and shares[1] <= one
@@ -186,12 +187,12 @@ def are_on_edges(edges: Edges, shares: wp.vec2d) -> bool:
     return result
 
 
-@wp.func
+@wp.func(inline=stage_hint())
 def connect_features(
-    pair: ConvexPair,
-    hulls: HullData,
+    pair: wp.ref[ConvexPair],
+    hulls: wp.ref[HullData],
     guess: wp.vec3d,
-    edges: Edges,
+    edges: wp.ref[Edges],
     start0: wp.vec3d,
     start1: wp.vec3d,
 ) -> Connection:
@@ -261,7 +262,7 @@ def connect_features(
 
 
 @wp.func
-def move_along_edges(connection: Connection, edges: Edges) -> Connection:
+def move_along_edges(connection: Connection, edges: wp.ref[Edges]) -> Connection:
     """Return a connection with its points where they face each other, and not where their edges begin."""
     if edges.count >= 1:
         step = connection.shares[0] * edges.first
@@ -278,10 +279,10 @@ def move_along_edges(connection: Connection, edges: Edges) -> Connection:
     return connection
 
 
-@wp.func
+@wp.func(inline=stage_hint())
 def refine_connection(
-    pair: ConvexPair,
-    hulls: HullData,
+    pair: wp.ref[ConvexPair],
+    hulls: wp.ref[HullData],
     guess: wp.vec3d,
     is_overlap: bool,
     a: wp.array[wp.vec3d],

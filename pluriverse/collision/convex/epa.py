@@ -98,13 +98,19 @@ def set_face(
 
 
 def make_penetration(
-    pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any, refine: Any = None
+    pair_type: Any,
+    hulls_type: Any,
+    support_first: Any,
+    support_second: Any,
+    refine: Any = None,
+    *,
+    inline: bool | None = None,
 ) -> Any:
     """Return the Warp function that finds the minimum translation of an overlap; arguments as in `gjk`."""
 
-    @wp.func
+    @wp.func(inline=inline)
     def find_penetration(
-        pair: pair_type,
+        pair: wp.ref[pair_type],
         hulls: hulls_type,
         size: wp.float64,
         seed_w: wp.array[wp.vec3d],

@@ -27,6 +27,7 @@ from pluriverse.collision.convex.epa import DEPTH_TOLERANCE, REFINEMENT_TOLERANC
 from pluriverse.collision.convex.gjk import DISTANCE_TOLERANCE
 from pluriverse.collision.convex.support import ConvexPair, support_first, support_second
 from pluriverse.collision.hull import HullData
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.types import GeoType
 
 # Rounds of closest points after which features are taken from them. (Two leave the corner of a box that a
@@ -89,7 +90,7 @@ def closest_inner_point(shape_type: int, size: wp.vec3d, point: wp.vec3d) -> wp.
 
 @wp.func
 def add_features(
-    features: Features, pair: ConvexPair, owner: int, shape_type: int, size: wp.vec3d, point: wp.vec3d
+    features: Features, pair: wp.ref[ConvexPair], owner: int, shape_type: int, size: wp.vec3d, point: wp.vec3d
 ) -> Features:
     """Return `features` with those of a core that a point faces.
 
@@ -129,7 +130,7 @@ def add_features(
 
 
 @wp.func
-def guess_features(pair: ConvexPair) -> Features:
+def guess_features(pair: wp.ref[ConvexPair]) -> Features:
     """Return the features that closest points of two cores face, sought in turn on either."""
     features = Features()
     size0, size1 = to_double(pair.size0), to_double(pair.size1)
@@ -148,7 +149,7 @@ def guess_features(pair: ConvexPair) -> Features:
 
 
 @wp.func
-def end_edge(features: Features, pair: ConvexPair, is_second: bool, is_at_end: bool) -> Features:
+def end_edge(features: Features, pair: wp.ref[ConvexPair], is_second: bool, is_at_end: bool) -> Features:
     """Return `features` with the begin or the end of an edge in place of the edge."""
     edge = wp.where(is_second, features.edges.second, features.edges.first)
     owner = wp.where(is_second, features.edges.owner1, features.edges.owner0)
@@ -166,7 +167,7 @@ def end_edge(features: Features, pair: ConvexPair, is_second: bool, is_at_end: b
 
 @wp.func
 def begin_edges(
-    features: Features, pair: ConvexPair, owner: int, shape_type: int, point: wp.vec3d
+    features: Features, pair: wp.ref[ConvexPair], owner: int, shape_type: int, point: wp.vec3d
 ) -> Features:
     """Return `features` with the edges from the vertex of a core towards another one.
 
@@ -192,8 +193,8 @@ def begin_edges(
     return features
 
 
-@wp.func
-def find_facing_points(pair: ConvexPair, hulls: HullData, size: wp.float64) -> Connection:
+@wp.func(inline=stage_hint())
+def find_facing_points(pair: wp.ref[ConvexPair], hulls: wp.ref[HullData], size: wp.float64) -> Connection:
     """Return the shortest connection of two cores, or of a shallow overlap a translation that ends it.
 
     Args:

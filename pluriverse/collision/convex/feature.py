@@ -42,7 +42,7 @@ def set_circle(points: wp.array[wp.vec3], start: int, radius: float, z: float, d
 def find_feature(
     shape_type: int,
     size: wp.vec3,
-    hulls: HullData,
+    hulls: wp.ref[HullData],
     hull: int,
     direction: wp.vec3,
     points: wp.array[wp.vec3],

@@ -95,7 +95,13 @@ def closest_weights(w: wp.array[wp.vec3d], count: int) -> wp.vec4d:
 
 
 def make_closest_points(
-    pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any, refine: Any = None
+    pair_type: Any,
+    hulls_type: Any,
+    support_first: Any,
+    support_second: Any,
+    refine: Any = None,
+    *,
+    inline: bool | None = None,
 ) -> Any:
     """Return the Warp function that finds the shortest connection of two convex shapes.
 
@@ -106,11 +112,12 @@ def make_closest_points(
         support_second: The same for the second shape.
         refine: Function `(pair, hulls, guess, is_overlap, a, b, count)` to a `curved.Connection`, if there is
             one: points of both shapes that may be closer to each other than those of the simplex.
+        inline: Whether the function is copied into its callers, see `wp.func`.
     """
 
-    @wp.func
+    @wp.func(inline=inline)
     def find_closest_points(
-        pair: pair_type,
+        pair: wp.ref[pair_type],
         hulls: hulls_type,
         start: wp.vec3d,
         max_distance: wp.float64,

@@ -130,7 +130,12 @@ def find_cone_points(
 
 @wp.func
 def find_hull_points(
-    hulls: HullData, hull: int, scale: wp.vec3, up: wp.vec3, threshold: float, candidates: wp.array[wp.vec4]
+    hulls: wp.ref[HullData],
+    hull: int,
+    scale: wp.vec3,
+    up: wp.vec3,
+    threshold: float,
+    candidates: wp.array[wp.vec4],
 ) -> int:
     """Return the corners of the face that looks at the plane and, if not one of them, the lowest vertex."""
     lowest = support_vertex(hulls, hull, -wp.cw_mul(scale, up))
@@ -152,7 +157,11 @@ def find_hull_points(
 
 @wp.func
 def collide_half_space(
-    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    hulls: wp.ref[HullData],
+    pair: wp.ref[ShapePair],
+    found: int,
 ) -> int:
     """Add the contacts of a plane (first) and a shape (second)."""
     # The plane's normal in the frame of the shape.

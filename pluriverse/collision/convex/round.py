@@ -25,9 +25,9 @@ ROUNDING = wp.constant(1.0e-6)
 
 @wp.func
 def add_segment_contact(
-    output: ContactOutput,
-    model: ShapeModel,
-    pair: ShapePair,
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    pair: wp.ref[ShapePair],
     found: int,
     half0: wp.vec3,
     half1: wp.vec3,
@@ -73,7 +73,11 @@ def add_segment_contact(
 
 @wp.func
 def collide_round(
-    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    hulls: wp.ref[HullData],
+    pair: wp.ref[ShapePair],
+    found: int,
 ) -> int:
     """Add the contact of two spheres or capsules, or two contacts if one capsule lies along the other."""
     half0 = wp.vec3(0.0, 0.0, pair.size0[1])

@@ -83,9 +83,9 @@ def closest_axis_point(center: wp.vec3, along: wp.vec3, half: wp.vec3) -> float:
 
 @wp.func
 def add_axis_contact(
-    output: ContactOutput,
-    model: ShapeModel,
-    pair: ShapePair,
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    pair: wp.ref[ShapePair],
     found: int,
     along: wp.vec3,
     t: float,
@@ -119,7 +119,9 @@ def set_place(places: wp.array[place_vector], count: int, t: float, on_box: wp.v
 
 
 @wp.func
-def set_nearest(places: wp.array[place_vector], count: int, pair: ShapePair, along: wp.vec3, t: float) -> int:
+def set_nearest(
+    places: wp.array[place_vector], count: int, pair: wp.ref[ShapePair], along: wp.vec3, t: float
+) -> int:
     """Store the place of the capsule at t, its axis outside the box, with the closest point of the box."""
     p = pair.position + t * along
     on_box = clamp_to_box(p, pair.size0)
@@ -130,7 +132,7 @@ def set_nearest(places: wp.array[place_vector], count: int, pair: ShapePair, alo
 def set_on_face(
     places: wp.array[place_vector],
     count: int,
-    pair: ShapePair,
+    pair: wp.ref[ShapePair],
     along: wp.vec3,
     t: float,
     face: int,
@@ -162,7 +164,7 @@ def clip_to_slab(interval: wp.vec2, center: float, along: float, half: float) ->
 
 @wp.func
 def find_outside(
-    places: wp.array[place_vector], pair: ShapePair, along: wp.vec3, t: float, normal: wp.vec3
+    places: wp.array[place_vector], pair: wp.ref[ShapePair], along: wp.vec3, t: float, normal: wp.vec3
 ) -> int:
     """Store the places of a capsule whose axis is closest to the box at t and does not meet it.
 
@@ -205,7 +207,7 @@ def find_outside(
 
 
 @wp.func
-def find_inside(places: wp.array[place_vector], pair: ShapePair, along: wp.vec3) -> int:
+def find_inside(places: wp.array[place_vector], pair: wp.ref[ShapePair], along: wp.vec3) -> int:
     """Store the places of a capsule whose axis meets the box: along the direction that frees it soonest.
 
     Directions that can be the minimum translation: the faces, and across one edge of the box and the axis
@@ -268,7 +270,11 @@ def find_inside(places: wp.array[place_vector], pair: ShapePair, along: wp.vec3)
 
 @wp.func
 def collide_round_box(
-    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    hulls: wp.ref[HullData],
+    pair: wp.ref[ShapePair],
+    found: int,
 ) -> int:
     """Add the contacts of a box (first) and a sphere or capsule (second)."""
     along = pair.size1[1] * wp.vec3(pair.rotation[0, 2], pair.rotation[1, 2], pair.rotation[2, 2])

@@ -23,7 +23,7 @@ ROUNDING = wp.constant(1.0e-6)
 
 
 @wp.func
-def local_middle(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
+def local_middle(model: wp.ref[ShapeModel], shape: int, size: wp.vec3) -> wp.vec3:
     """Return the middle of a shape in its frame [m]: the origin, but for convex hulls."""
     middle = wp.vec3(0.0, 0.0, 0.0)
     if model.shape_type[shape] == GeoType.CONVEX_MESH:
@@ -33,7 +33,7 @@ def local_middle(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def local_half_extents(model: ShapeModel, shape: int, size: wp.vec3) -> wp.vec3:
+def local_half_extents(model: wp.ref[ShapeModel], shape: int, size: wp.vec3) -> wp.vec3:
     """Return the half extents of a shape along its axes [m]."""
     shape_type = model.shape_type[shape]
     extents = size
@@ -78,7 +78,7 @@ def has_face(shape_type: int, axis: int) -> bool:
 
 
 @wp.func
-def find_outermost_face(model: ShapeModel, pair: ShapePair) -> int:
+def find_outermost_face(model: wp.ref[ShapeModel], pair: wp.ref[ShapePair]) -> int:
     """Return the face of two shapes along whose normal they are farthest apart, or overlap least.
 
     Returns:

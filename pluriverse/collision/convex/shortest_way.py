@@ -23,15 +23,29 @@ class ShortestWay:
 
 
 def make_shortest_way(
-    pair_type: Any, hulls_type: Any, support_first: Any, support_second: Any, refine: Any = None
+    pair_type: Any,
+    hulls_type: Any,
+    support_first: Any,
+    support_second: Any,
+    refine: Any = None,
+    *,
+    inline: bool | None = None,
 ) -> Any:
     """Return the Warp function that finds it; arguments as in `gjk.make_closest_points`."""
-    find_closest_points = make_closest_points(pair_type, hulls_type, support_first, support_second, refine)
-    find_penetration = make_penetration(pair_type, hulls_type, support_first, support_second, refine)
+    find_closest_points = make_closest_points(
+        pair_type, hulls_type, support_first, support_second, refine, inline=inline
+    )
+    find_penetration = make_penetration(
+        pair_type, hulls_type, support_first, support_second, refine, inline=inline
+    )
 
     @wp.func
     def find_shortest_way(
-        pair: pair_type, hulls: hulls_type, start: wp.vec3d, max_distance: wp.float64, size: wp.float64
+        pair: wp.ref[pair_type],
+        hulls: hulls_type,
+        start: wp.vec3d,
+        max_distance: wp.float64,
+        size: wp.float64,
     ) -> ShortestWay:
         """Return the closest points of two cores, or their deepest points if they overlap.
 

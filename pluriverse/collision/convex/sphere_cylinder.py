@@ -10,7 +10,11 @@ from pluriverse.collision.shape_state import ShapeModel
 
 @wp.func
 def collide_sphere_cylinder(
-    output: ContactOutput, model: ShapeModel, hulls: HullData, pair: ShapePair, found: int
+    output: wp.ref[ContactOutput],
+    model: wp.ref[ShapeModel],
+    hulls: wp.ref[HullData],
+    pair: wp.ref[ShapePair],
+    found: int,
 ) -> int:
     """Add the contact of a cylinder (first) and a sphere (second)."""
     radius = pair.size0[0]

@@ -42,7 +42,7 @@ def core_radius(shape_type: int, size: wp.vec3) -> float:
 
 @wp.func
 def support_point(
-    shape_type: int, size: wp.vec3, hulls: HullData, hull: int, direction: wp.vec3d
+    shape_type: int, size: wp.vec3, hulls: wp.ref[HullData], hull: int, direction: wp.vec3d
 ) -> wp.vec3d:
     """Return the point of the core of a shape farthest along `direction`, in the frame of the shape [m].
 
@@ -90,13 +90,13 @@ def support_point(
 
 
 @wp.func
-def support_first(pair: ConvexPair, hulls: HullData, direction: wp.vec3d) -> wp.vec3d:
+def support_first(pair: wp.ref[ConvexPair], hulls: wp.ref[HullData], direction: wp.vec3d) -> wp.vec3d:
     """Return the farthest point of the core of the first shape along `direction`."""
     return support_point(pair.type0, pair.size0, hulls, pair.hull0, direction)
 
 
 @wp.func
-def support_second(pair: ConvexPair, hulls: HullData, direction: wp.vec3d) -> wp.vec3d:
+def support_second(pair: wp.ref[ConvexPair], hulls: wp.ref[HullData], direction: wp.vec3d) -> wp.vec3d:
     """Return the farthest point of the core of the second shape along `direction`."""
     local = wp.transpose(pair.rotation) * direction
     return pair.position + pair.rotation * support_point(pair.type1, pair.size1, hulls, pair.hull1, local)

@@ -14,12 +14,15 @@ from pluriverse.collision.convex.facing import find_facing_points
 from pluriverse.collision.convex.shortest_way import ShortestWay, make_shortest_way
 from pluriverse.collision.convex.support import ConvexPair, core_radius, support_first, support_second
 from pluriverse.collision.hull import HullData
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.types import GeoType
 
 # A face normal takes the place of the direction found if it separates as much, to this fraction of the size.
 ALIGNED = wp.constant(1.0e-7)
 
-find_shortest_way = make_shortest_way(ConvexPair, HullData, support_first, support_second, refine_connection)
+find_shortest_way = make_shortest_way(
+    ConvexPair, wp.ref[HullData], support_first, support_second, refine_connection, inline=stage_hint()
+)
 
 
 @wp.struct
@@ -39,7 +42,9 @@ class Witness:
 
 
 @wp.func
-def find_witness(pair: ConvexPair, hulls: HullData, size: float, max_distance: float) -> Witness:
+def find_witness(
+    pair: wp.ref[ConvexPair], hulls: wp.ref[HullData], size: float, max_distance: float
+) -> Witness:
     """Return the closest points of two shapes, or their deepest points if they overlap.
 
     Args:
@@ -106,7 +111,7 @@ def is_below_face(shape_type: int, size: wp.vec3d, axis: int, point: wp.vec3d, d
 
 
 @wp.func
-def find_face_witness(pair: ConvexPair, hulls: HullData, face_axis: int) -> Witness:
+def find_face_witness(pair: wp.ref[ConvexPair], hulls: wp.ref[HullData], face_axis: int) -> Witness:
     """Return the closest or deepest points of two shapes if a face has one of them; else nothing is near.
 
     The face looks towards the other shape, whose farthest point against the normal has its foot on the face.
@@ -156,7 +161,12 @@ def find_face_witness(pair: ConvexPair, hulls: HullData, face_axis: int) -> Witn
 
 @wp.func
 def align_to_face(
-    pair: ConvexPair, hulls: HullData, witness: Witness, face: int, normal: wp.vec3, size: float
+    pair: wp.ref[ConvexPair],
+    hulls: wp.ref[HullData],
+    witness: Witness,
+    face: int,
+    normal: wp.vec3,
+    size: float,
 ) -> Witness:
     """Return `witness` with the normal of a face of either shape, if that separates the shapes as well.
 

@@ -46,7 +46,7 @@ ON_EDGE = wp.constant(1.0e-6)
 # Part of a triangle by which a point must be inside to be off its edges.
 ON_FEATURE = wp.constant(1.0e-4)
 
-find_shortest_way = make_shortest_way(TrianglePair, HullData, support_triangle, support_core)
+find_shortest_way = make_shortest_way(TrianglePair, wp.ref[HullData], support_triangle, support_core)
 
 
 @wp.struct

@@ -125,7 +125,12 @@ class ShapeMotion:
 
 @wp.func
 def shape_distance_bound(
-    shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int, place0: ShapePlace, place1: ShapePlace
+    shapes: wp.ref[ShapeModel],
+    state: wp.ref[ShapeState],
+    shape0: int,
+    shape1: int,
+    place0: wp.ref[ShapePlace],
+    place1: wp.ref[ShapePlace],
 ) -> float:
     """Return a lower bound of the distance between two shapes [m]; exact for spheres and capsules."""
     type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
@@ -137,7 +142,7 @@ def shape_distance_bound(
 
 @wp.func
 def threshold_at_motion(
-    place0: ShapePlace, place1: ShapePlace, motion0: ShapeMotion, motion1: ShapeMotion
+    place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace], motion0: ShapeMotion, motion1: ShapeMotion
 ) -> float:
     """Return the distance below which contacts of a pair may act, given the motion of its shapes [m]."""
     speed = relative_speed(
@@ -155,7 +160,7 @@ def threshold_at_motion(
 
 @wp.func
 def plane_threshold_at_motion(
-    state: ShapeState, motion0: ShapeMotion, motion1: ShapeMotion, plane: int, shape: int
+    state: wp.ref[ShapeState], motion0: ShapeMotion, motion1: ShapeMotion, plane: int, shape: int
 ) -> float:
     """Return the height above a plane below which a shape may touch it, given its motion [m].
 
@@ -176,7 +181,7 @@ def plane_threshold_at_motion(
 
 @wp.func
 def pair_distance_bound(
-    shapes: ShapeModel, state: ShapeState, shape0: int, shape1: int, is_plane: bool
+    shapes: wp.ref[ShapeModel], state: wp.ref[ShapeState], shape0: int, shape1: int, is_plane: bool
 ) -> float:
     """Return a lower bound of the distance of a pair [m]."""
     distance = float(0.0)
@@ -190,7 +195,7 @@ def pair_distance_bound(
 
 @wp.func
 def is_surely_apart(
-    state: ShapeState,
+    state: wp.ref[ShapeState],
     motion0: ShapeMotion,
     motion1: ShapeMotion,
     assumed: wp.array[float],
@@ -218,10 +223,10 @@ def is_surely_apart(
 
 @wp.func
 def is_surely_idle(
-    state: ShapeState,
+    state: wp.ref[ShapeState],
     motion0: ShapeMotion,
     motion1: ShapeMotion,
-    contacts: IdleContacts,
+    contacts: wp.ref[IdleContacts],
     sliding_speed: float,
     slot: int,
 ) -> bool:
@@ -354,8 +359,8 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     def raise_changes(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
-        shapes: ShapeModel,
-        state: ShapeState,
+        shapes: wp.ref[ShapeModel],
+        state: wp.ref[ShapeState],
         rate: wp.array(dtype=vec6),
         world: int,
         is_first: int,
@@ -387,8 +392,8 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     def motion_of(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
-        shapes: ShapeModel,
-        state: ShapeState,
+        shapes: wp.ref[ShapeModel],
+        state: wp.ref[ShapeState],
         rate: wp.array(dtype=vec6),
         world: int,
         shape: int,
@@ -439,9 +444,9 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     def does_act(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
-        shapes: ShapeModel,
-        state: ShapeState,
-        contacts: IdleContacts,
+        shapes: wp.ref[ShapeModel],
+        state: wp.ref[ShapeState],
+        contacts: wp.ref[IdleContacts],
         sliding_speed: float,
         rate: wp.array(dtype=vec6),
         world: int,

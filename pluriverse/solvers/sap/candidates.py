@@ -73,7 +73,13 @@ class Repeats:
 
 
 @wp.func
-def enlist(world: int, shapes: ShapeModel, found: wp.array[float], state: ShapeState, repeats: Repeats):
+def enlist(
+    world: int,
+    shapes: wp.ref[ShapeModel],
+    found: wp.array[float],
+    state: wp.ref[ShapeState],
+    repeats: wp.ref[Repeats],
+):
     """Add a world to the list of those to be solved again, with the changes of velocity found in it."""
     if repeats.round[world] == 0:
         repeats.step_count[world] = repeats.step_count[world] + 1
@@ -101,9 +107,9 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
     def does_idle_contact_act(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
-        shapes: ShapeModel,
-        state: ShapeState,
-        contacts: IdleContacts,
+        shapes: wp.ref[ShapeModel],
+        state: wp.ref[ShapeState],
+        contacts: wp.ref[IdleContacts],
         sliding_speed: float,
         rate: wp.array(dtype=vec6),
         world: int,
@@ -124,9 +130,9 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
     def does_added_contact_act(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
-        shapes: ShapeModel,
-        state: ShapeState,
-        contacts: IdleContacts,
+        shapes: wp.ref[ShapeModel],
+        state: wp.ref[ShapeState],
+        contacts: wp.ref[IdleContacts],
         sliding_speed: float,
         stiffness: wp.array[float],
         has_stiffness: int,
