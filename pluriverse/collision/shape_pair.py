@@ -294,7 +294,8 @@ def make_pair_kernel(
                 if not is_plane and is_larger(state, shape0, shape1):
                     shape0, shape1 = shape1, shape0
             place0, place1 = state.place[shape0], state.place[shape1]
-            if bound_distance(model, shape0, shape1, place0, place1) <= threshold_bound(place0, place1):
+            # Where one of them is no number, as with a gap that is none, the pair is looked at as ever.
+            if not bound_distance(model, shape0, shape1, place0, place1) > threshold_bound(place0, place1):
                 threshold = pair_threshold(place0, place1)
                 # Bounds overlap at the speeds of each shape by itself; those of the pair may tell more.
                 if is_plane or distance_bound(state, shape0, shape1) <= threshold:
