@@ -47,7 +47,7 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.dense import packed_rows
-from pluriverse.math.dof_loops import dof_loops
+from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions, vec10_type
@@ -97,10 +97,10 @@ def _kernels(real: Any) -> SimpleNamespace:
     write_rotation = conversion_functions(real).write_rotation
     ltdl_solve, ltdl_solve_pair = packed_rows(real).ltdl_solve, packed_rows(real).ltdl_solve_pair
     rows_multiply = packed_rows(real).rows_multiply
-    loops = dof_loops(real)
-    split_kick, join_kick, scalar_product = loops.split_kick, loops.join_kick, loops.scalar_product
-    weighted_square, difference = loops.weighted_square, loops.difference
-    add_numbers = loops.add_numbers
+    numbers = number_functions(real)
+    split_kick, join_kick = numbers.split_kick, numbers.join_kick
+    numbers_add, numbers_subtract = numbers.numbers_add, numbers.numbers_subtract
+    numbers_dot, weighted_square = numbers.numbers_dot, numbers.weighted_square
     does_spin = spin_functions(real).does_spin
     module = f"pluriverse.dynamics.balance.{precision_name(real)}"
 
@@ -175,7 +175,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     first,
                     end - begin,
                 )
-                products = scalar_product(data.dof_kick, data.dof_product, first, end - begin)
+                products = numbers_dot(data.dof_kick, data.dof_product, first, end - begin)
                 products *= real(0.5) * dt
                 share = real(1.0)
                 limit = real(PRODUCT_LIMIT) * real(PRODUCT_LIMIT) * energy
@@ -245,13 +245,13 @@ def _kernels(real: Any) -> SimpleNamespace:
             begin = topology.tree_dof[first_tree + tree]
             end = topology.tree_dof_end[first_tree + tree]
             first = dof_base + begin
-            constrained = difference(
-                data.dof_velocity_next, data.dof_velocity_free, data.dof_response, first, end - begin
+            constrained = numbers_subtract(
+                data.dof_velocity_next, data.dof_velocity_free, first, end - begin, data.dof_response
             )
             if constrained == 0:
                 due = 1
                 continue
-            products = dt * scalar_product(data.dof_kick, data.dof_product, first, end - begin)
+            products = dt * numbers_dot(data.dof_kick, data.dof_product, first, end - begin)
             rows_multiply(
                 data.mass_row,
                 topology.world_row[world],
@@ -266,7 +266,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 data.dof_product,
                 dof_base,
             )
-            response = scalar_product(data.dof_response, data.dof_product, first, end - begin)
+            response = numbers_dot(data.dof_response, data.dof_product, first, end - begin)
             limit = real(CONSTRAINED_RATIO) * real(CONSTRAINED_RATIO) * products
             if response > limit:
                 outside = response
@@ -335,7 +335,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 for k in range(3):
                     dof = dof_base + begin + 3 + k
                     moved[k] = dt * (data.dof_velocity_next[dof] + kick_share * data.dof_kick[dof])
-            add_numbers(data.dof_kick, data.dof_velocity_next, dof_base + begin, end - begin)
+            numbers_add(data.dof_velocity_next, dof_base + begin, end - begin, real(1.0), data.dof_kick)
             rows_multiply(
                 data.mass_row,
                 topology.world_row[world],
@@ -350,7 +350,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 data.dof_product,
                 dof_base,
             )
-            energy = scalar_product(data.dof_product, data.dof_kick, dof_base + begin, end - begin)
+            energy = numbers_dot(data.dof_product, data.dof_kick, dof_base + begin, end - begin)
             above = begin
             if free:
                 above = begin + 6

@@ -2,8 +2,8 @@
 
 Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because
 every element access goes through a runtime stride. These snippets, `math.block_cholesky`,
-`math.contact_mobility`, `math.chain_mobility`, `math.dof_loops`, `math.number_rows` and `math.records` are
-the only native code of the package. They hold one world's matrix in one thread.
+`math.contact_mobility`, `math.chain_mobility`, `math.number_rows` and `math.records` are the only native
+code of the package. They hold one world's matrix in one thread.
 
 Two storage forms are used.
 

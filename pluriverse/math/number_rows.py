@@ -1,4 +1,4 @@
-"""Rows of numbers in native code, entry by entry; `math.dof_loops` has those of the dynamics.
+"""Loops over rows of numbers in native code, such as those of the degrees of freedom of a tree.
 
 Warp's own loop takes some 3 ns an entry, of which most is array indexing; these take a tenth of it.
 """
@@ -26,13 +26,79 @@ _LINEAR = """
     for (int e = 0; e < count; ++e) { const V fall = (k[e] + shift) * b[e]; to[e] = a[e] - fall; }
 """
 
+_SUBTRACT = """
+    const V* a = x.data + first;
+    const V* b = y.data + first;
+    V* to = out.data + first;
+    int any = 0;
+    for (int e = 0; e < count; ++e) {
+        const V change = a[e] - b[e];
+        any |= change != V(0);
+        to[e] = change;
+    }
+    return any;
+"""
+
+_DOT = """
+    const V* a = x.data + first;
+    const V* b = y.data + first;
+    V sum = V(0);
+    for (int e = 0; e < count; ++e) sum += a[e] * b[e];
+    return sum;
+"""
+
+_WEIGHTED_SQUARE = """
+    const V* a = x.data + first;
+    const float* w = weight.data + base;
+    const int* at = index.data + first_index;
+    V sum = V(0);
+    for (int e = 0; e < count; ++e) sum += V(w[at[e]]) * a[e] * a[e];
+    return sum;
+"""
+
+_SPLIT_KICK = """
+    const V* f = force.data + first;
+    const V* p = product.data + first;
+    V* v = velocity.data + first;
+    V* u = kick.data + first;
+    int any = 0;
+    for (int e = 0; e < count; ++e) {
+        const V part = has_products ? p[e] : V(0);
+        any |= part != V(0);
+        v[e] = dt * (f[e] + part);
+        u[e] = dt * part;
+    }
+    return any;
+"""
+
+_JOIN_KICK = """
+    const V* v0 = start.data + first;
+    V* v = velocity.data + first;
+    V* u = kick.data + first;
+    for (int e = 0; e < count; ++e) {
+        const V part = share * u[e];
+        u[e] = part;
+        v[e] = v0[e] + v[e] - part;
+    }
+"""
+
 
 @functools.cache
 def number_functions(real: Any) -> SimpleNamespace:
-    """Return functions on the same range of arrays of `real`, entry by entry.
+    """Return functions on `count` entries of arrays of `real`, all from `first` on.
 
     - `numbers_add(x, first, count, factor, y)`: y <- y + factor x.
     - `numbers_linear(value, slope, shift, x, first, count, out)`: out <- value - (slope + shift) x.
+    - `numbers_subtract(x, y, first, count, out) -> int`: out <- x - y. Returns 1 if any of them is not 0,
+      else 0.
+    - `numbers_dot(x, y, first, count) -> real`: the sum of x y.
+    - `weighted_square(x, weight, base, index, first_index, first, count) -> real`: the sum of w x^2, with the
+      weights at `base + index`.
+    - `split_kick(force, product, has_products, dt, velocity, kick, first, count) -> int`: velocity <- dt
+      (force + product), kick <- dt product; without products they count as 0. Returns 1 if any product is
+      not 0, else 0.
+    - `join_kick(start, share, velocity, kick, first, count)`: kick <- share kick, velocity <- start +
+      velocity - kick.
     """
     types = f"using V = {CTYPE[real]};"
 
@@ -50,7 +116,56 @@ def number_functions(real: Any) -> SimpleNamespace:
         out: wp.array[real],
     ): ...
 
-    return SimpleNamespace(numbers_add=numbers_add, numbers_linear=numbers_linear)
+    @wp.func_native(types + _SUBTRACT)
+    def numbers_subtract(
+        x: wp.array[real], y: wp.array[real], first: int, count: int, out: wp.array[real]
+    ) -> int: ...
+
+    @wp.func_native(types + _DOT)
+    def numbers_dot(x: wp.array[real], y: wp.array[real], first: int, count: int) -> real: ...
+
+    @wp.func_native(types + _WEIGHTED_SQUARE)
+    def weighted_square(
+        x: wp.array[real],
+        weight: wp.array[float],
+        base: int,
+        index: wp.array[int],
+        first_index: int,
+        first: int,
+        count: int,
+    ) -> real: ...
+
+    @wp.func_native(types + _SPLIT_KICK)
+    def split_kick(
+        force: wp.array[real],
+        product: wp.array[real],
+        has_products: bool,
+        dt: real,
+        velocity: wp.array[real],
+        kick: wp.array[real],
+        first: int,
+        count: int,
+    ) -> int: ...
+
+    @wp.func_native(types + _JOIN_KICK)
+    def join_kick(
+        start: wp.array[real],
+        share: real,
+        velocity: wp.array[real],
+        kick: wp.array[real],
+        first: int,
+        count: int,
+    ): ...
+
+    return SimpleNamespace(
+        numbers_add=numbers_add,
+        numbers_linear=numbers_linear,
+        numbers_subtract=numbers_subtract,
+        numbers_dot=numbers_dot,
+        weighted_square=weighted_square,
+        split_kick=split_kick,
+        join_kick=join_kick,
+    )
 
 
 @wp.func_native("""

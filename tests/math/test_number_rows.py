@@ -8,6 +8,7 @@ from pluriverse.math.number_rows import are_below, integers_clear, number_functi
 
 numbers = number_functions(wp.float64)
 COUNT = 11
+FIRST, DOF_COUNT = 3, 21
 
 
 @wp.kernel(enable_backward=False, module="unique")
@@ -55,3 +56,55 @@ def test_a_number_outside_of_the_range_of_magnitudes_is_found(value, place):
         array = wp.array(values, dtype=float, device="cpu")
         wp.launch(judge, dim=1, inputs=[array, limit, below], device="cpu")
         assert below.numpy()[0] == (place == 0 or abs(value) < limit)
+
+
+@pytest.mark.parametrize("real", [wp.float64, wp.float32])
+def test_kicks_and_sums_are_those_of_numpy(real):
+    """Kicks are split and joined, sums and differences are formed, and other entries stay as they are."""
+    loops = number_functions(real)
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def compute(
+        a: wp.array[real],
+        b: wp.array[real],
+        weight: wp.array[float],
+        index: wp.array[int],
+        velocity: wp.array[real],
+        kick: wp.array[real],
+        change: wp.array[real],
+        total: wp.array[real],
+        sums: wp.array[real],
+        flags: wp.array[int],
+    ):
+        _thread, _ = wp.tid()
+        flags[0] = loops.split_kick(a, b, False, real(0.5), velocity, kick, FIRST, DOF_COUNT)
+        flags[1] = loops.split_kick(a, b, True, real(0.5), velocity, kick, FIRST, DOF_COUNT)
+        loops.join_kick(b, real(0.25), velocity, kick, FIRST, DOF_COUNT)
+        flags[2] = loops.numbers_subtract(a, b, FIRST, DOF_COUNT, change)
+        flags[3] = loops.numbers_subtract(a, a, FIRST, DOF_COUNT, total)
+        loops.numbers_add(a, FIRST, DOF_COUNT, real(1.0), total)
+        sums[0] = loops.numbers_dot(a, b, FIRST, DOF_COUNT)
+        sums[1] = loops.weighted_square(a, weight, 2, index, FIRST, FIRST, DOF_COUNT)
+
+    rng = np.random.default_rng(1)
+    size = FIRST + DOF_COUNT + 2
+    kind = np.float64 if real is wp.float64 else np.float32
+    a, b = rng.normal(size=(2, size)).astype(kind)
+    weight = rng.uniform(size=size + 2).astype(np.float32)
+    index = rng.permutation(size).astype(np.int32)
+    outputs = [wp.full(size, 7.0, dtype=real, device="cpu") for _ in range(4)]
+    sums, flags = wp.zeros(2, dtype=real, device="cpu"), wp.full(4, 7, dtype=int, device="cpu")
+    inputs = [wp.array(one, dtype=real, device="cpu") for one in (a, b)]
+    inputs += [wp.array(weight, device="cpu"), wp.array(index, device="cpu")]
+    wp.launch(compute, dim=(1, 1), inputs=[*inputs, *outputs, sums, flags], device="cpu")
+    assert flags.numpy().tolist() == [0, 1, 1, 0]
+    part = slice(FIRST, FIRST + DOF_COUNT)
+    kick = 0.25 * 0.5 * b
+    expected = (b + 0.5 * (a + b) - kick, kick, a - b, a)
+    rounding = np.finfo(kind).eps
+    for output, wanted in zip(outputs, expected, strict=True):
+        values = output.numpy()
+        np.testing.assert_allclose(values[part], wanted[part], rtol=0.0, atol=32 * rounding)
+        np.testing.assert_array_equal(np.delete(values, np.arange(size)[part]), 7.0)
+    wanted = [a[part] @ b[part], weight[2 + index[part]] @ a[part] ** 2]
+    np.testing.assert_allclose(sums.numpy(), wanted, rtol=0.0, atol=8 * DOF_COUNT * rounding)

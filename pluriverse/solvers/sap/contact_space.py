@@ -38,7 +38,6 @@ import warp as wp
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.contact_mobility import contact_mobility_functions
 from pluriverse.math.dense import packed_rows
-from pluriverse.math.dof_loops import dof_loops
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.math.stage_inlining import stages_inline
@@ -78,8 +77,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     factorize_joints = trees.factorize_joints
     solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
     numbers_clear = packed_rows(real).numbers_clear
-    numbers_linear = number_functions(real).numbers_linear
-    difference, add_numbers = dof_loops(real).difference, dof_loops(real).add_numbers
+    numbers = number_functions(real)
+    numbers_add, numbers_linear = numbers.numbers_add, numbers.numbers_linear
+    numbers_subtract = numbers.numbers_subtract
     mobility = contact_mobility_functions(linear, real)
     contact_mobility, spread_impulse = mobility.contact_mobility, mobility.spread_impulse
     add_velocities = mobility.add_velocities
@@ -441,7 +441,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                 if factorize_joints(topology, dynamics, sap, world, diag_shift) == 0:
                     return 0
             numbers_clear(sap.direction, dof0, dof_count)
-            difference(sap.velocity_free, sap.velocity, sap.direction_momentum, dof0, dof_count)
+            numbers_subtract(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction_momentum)
             for tree in range(tree_count):
                 if sap.tree_active[tree0 + tree] != 0:
                     begin = topology.tree_dof[first_tree + tree]
@@ -478,7 +478,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             for tree in range(tree_count):
                 if sap.tree_active[tree0 + tree] != 0:
                     solve_tree_down(topology, sap, world, tree)
-            add_numbers(sap.direction, sap.direction_momentum, dof0, dof_count)
+            numbers_add(sap.direction_momentum, dof0, dof_count, real(1.0), sap.direction)
             listed = count
             if count < total:
                 # Contacts that were left out may close.
