@@ -124,23 +124,6 @@ class ShapeMotion:
 
 
 @wp.func
-def shape_distance_bound(
-    shapes: wp.ref[ShapeModel],
-    state: wp.ref[ShapeState],
-    shape0: int,
-    shape1: int,
-    place0: wp.ref[ShapePlace],
-    place1: wp.ref[ShapePlace],
-) -> float:
-    """Return a lower bound of the distance between two shapes [m]; exact for spheres and capsules."""
-    type0, type1 = shapes.shape_type[shape0], shapes.shape_type[shape1]
-    distance = distance_bound(state, shape0, shape1)
-    if is_round(type0) and is_round(type1):
-        distance = round_distance(shapes, shape0, shape1, place0, place1)
-    return distance
-
-
-@wp.func
 def threshold_at_motion(
     place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace], motion0: ShapeMotion, motion1: ShapeMotion
 ) -> float:
@@ -183,13 +166,14 @@ def plane_threshold_at_motion(
 def pair_distance_bound(
     shapes: wp.ref[ShapeModel], state: wp.ref[ShapeState], shape0: int, shape1: int, is_plane: bool
 ) -> float:
-    """Return a lower bound of the distance of a pair [m]."""
+    """Return a lower bound of the distance of a pair [m]; exact for spheres and capsules."""
     distance = float(0.0)
     if is_plane:
         distance = plane_height_bound(state, shape0, shape1)
+    elif is_round(shapes.shape_type[shape0]) and is_round(shapes.shape_type[shape1]):
+        distance = round_distance(shapes, shape0, shape1, state.place[shape0], state.place[shape1])
     else:
-        place0, place1 = state.place[shape0], state.place[shape1]
-        distance = shape_distance_bound(shapes, state, shape0, shape1, place0, place1)
+        distance = distance_bound(state, shape0, shape1)
     return distance
 
 
