@@ -211,11 +211,10 @@ class StepLoop:
             if horizon is not None and self._world_complete is not None:
                 horizon = dataclasses.replace(horizon, world_complete=self._world_complete)
             self._pipeline.collide(state_in, self.contacts, worlds=worlds, horizon=horizon)
-        inputs = state_in, state_out, self._control, self.contacts, self._dt
-        if self._pipeline is None and not self.stages:
-            self._solver.step_of_many(*inputs, worlds=worlds, index=index, count=count)
-        else:
-            self._solver.step(*inputs, worlds=worlds)
+        if self._pipeline is not None or self.stages:
+            index, count = 0, 1  # somebody reads what this step leaves
+        with self._solver.in_row(index, count):
+            self._solver.step(state_in, state_out, self._control, self.contacts, self._dt, worlds=worlds)
         self.statistics.accumulate(
             worlds, self._solver.last_contact_count, self._solver.last_solve_iterations
         )

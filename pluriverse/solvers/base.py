@@ -5,9 +5,10 @@ Python warning that names the worlds and the remedy, or into an exception in str
 """
 
 import abc
+import contextlib
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,9 @@ class SolverBase(abc.ABC):
             "world_frozen",
         ):
             setattr(self, name, wp.zeros(model.world_count, dtype=wp.int32, device=model.device))
+        # Of steps in a row between which nobody reads anything: whether one comes before this, and after it.
+        self._follows_step = False
+        self._is_followed = False
         self._reported: dict[str, np.ndarray] = {}
         # To make such a view takes 8 us, four of which would be half the step of a robot.
         self._host_views: dict[str, tuple[wp.array, np.ndarray]] = {}
@@ -141,23 +145,17 @@ class SolverBase(abc.ABC):
     ) -> State:
         """Write the state after `dt` [s] into `state_out` and return it; `worlds` lists those to step."""
 
-    def step_of_many(
-        self,
-        state_in: State,
-        state_out: State,
-        control: Control | None,
-        contacts: Contacts | None,
-        dt: float,
-        *,
-        worlds: wp.array | None,
-        index: int,
-        count: int,
-    ) -> State:
-        """Make step number `index` of `count` in a row, as `step` does, between which nobody reads anything.
+    @contextlib.contextmanager
+    def in_row(self, index: int, count: int) -> Iterator[None]:
+        """Let calls of `step` make number `index` of `count` steps between which nobody reads anything.
 
         So poses and velocities of bodies, and contacts, may be left out of all results but the last.
         """
-        return self.step(state_in, state_out, control, contacts, dt, worlds=worlds)
+        self._follows_step, self._is_followed = index > 0, index + 1 < count
+        try:
+            yield
+        finally:
+            self._follows_step = self._is_followed = False
 
     @property
     def runtime_arrays(self) -> Mapping[str, wp.array]:

@@ -158,35 +158,16 @@ class EngineSolver(SolverBase):
             with outside_recordings(device):
                 self.prepare(contacts)
         control.unify_targets(worlds)
+        exchange = self.engine.exchange
+        leaves_out_bodies = exchange.maps.float_depth == 0 and state_out.body_qdd is None
+        self.engine.lists_contacts = not self._is_followed
+        exchange.writes_bodies = not (leaves_out_bodies and self._is_followed)
+        exchange.has_outdated_bodies = leaves_out_bodies and self._follows_step
         self._stepped = state_in
-        self._has_outdated_bodies = self.engine.exchange.has_outdated_bodies
+        self._has_outdated_bodies = exchange.has_outdated_bodies
         self.engine.step(state_in, state_out, control, contacts, dt, worlds)
         eval_body_accelerations(self.model, worlds, state_in, state_out, dt)
         return state_out
-
-    def step_of_many(
-        self,
-        state_in: State,
-        state_out: State,
-        control: Control | None,
-        contacts: Contacts | None,
-        dt: float,
-        *,
-        worlds: wp.array | None,
-        index: int,
-        count: int,
-    ) -> State:
-        """Make step number `index` of `count` in a row; see `SolverBase`."""
-        exchange = self.engine.exchange
-        self.engine.lists_contacts = index == count - 1
-        if exchange.maps.float_depth == 0 and state_out.body_qdd is None:
-            exchange.writes_bodies = index == count - 1
-            exchange.has_outdated_bodies = 0 < index == count - 1
-        try:
-            return self.step(state_in, state_out, control, contacts, dt, worlds=worlds)
-        finally:
-            self.engine.lists_contacts = True
-            exchange.writes_bodies, exchange.has_outdated_bodies = True, False
 
     def body_contact_force(
         self, contacts: Contacts, *, state: State | None = None, out: wp.array | None = None
