@@ -1,0 +1,126 @@
+"""Lanes: native code that computes eight worlds of one template at once, in the lanes of vector instructions.
+
+Worlds of one template run through a stage without data-dependent branches in step: the same joints in the
+same order, with other numbers. So a scalar of the formulas becomes a vector of one number per world, and one
+instruction computes eight worlds. Every lane makes the operations of the code for one world in the same
+order. So a world has the same bits in a lane, in any lane, and alone.
+
+A snippet begins with `lane_types(real)`. It then has the type `T` of a scalar, types of Warp's templates
+over it, and functions that move data between the arrays, where a world's numbers are contiguous, and memory
+in which the lanes of each number are. Eight rows of eight numbers are transposed in registers: that takes
+about a quarter of a nanosecond per number and world.
+
+Only CPUs run such code: on a GPU each thread is a lane already.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.dense import CTYPE
+
+LANES = 8
+"""Number of worlds in a tile, the lanes of a vector."""
+
+_TYPES = """
+    typedef REAL S;
+    typedef S T __attribute__((ext_vector_type(8)));
+    using V3 = wp::vec_t<3, T>;
+    using V6 = wp::vec_t<6, T>;
+    using V10 = wp::vec_t<10, T>;
+    using M3 = wp::mat_t<3, 3, T>;
+    using Q = wp::quat_t<T>;
+    // Lane l of b[k] becomes lane k of a[l].
+    auto transpose = [](const T* a, T* b) {
+        T p[8], q[8];
+        #pragma unroll
+        for (int i = 0; i < 8; i += 2) {
+            p[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+            p[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+        #pragma unroll
+        for (int i = 0; i < 8; i += 4) {
+            #pragma unroll
+            for (int j = i; j < i + 2; ++j) {
+                q[j] = __builtin_shufflevector(p[j], p[j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+                q[j + 2] = __builtin_shufflevector(p[j], p[j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+            }
+        }
+        #pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            b[j] = __builtin_shufflevector(q[j], q[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+            b[j + 4] = __builtin_shufflevector(q[j], q[j + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+    };
+    // to[k] gets from[base[l] + k] in lane l. The numbers may be of the other precision.
+    auto gather = [&](const auto* from, const int* base, int count, T* to) {
+        typedef __typeof__(from[0] + 0) E;
+        typedef E EV __attribute__((ext_vector_type(8), aligned(sizeof(E))));
+        int k = 0;
+        for (; k + 8 <= count; k += 8) {
+            T rows[8];
+            #pragma unroll
+            for (int l = 0; l < 8; ++l) {
+                rows[l] = __builtin_convertvector(*(const EV*)(from + base[l] + k), T);
+            }
+            transpose(rows, to + k);
+        }
+        for (; k < count; ++k) {
+            #pragma unroll
+            for (int l = 0; l < 8; ++l) to[k][l] = S(from[base[l] + k]);
+        }
+    };
+    // The way back: lane l of from[k] goes to to[base[l] + k].
+    auto scatter = [&](const T* from, int count, auto* to, const int* base) {
+        typedef __typeof__(to[0] + 0) E;
+        typedef E EV __attribute__((ext_vector_type(8), aligned(sizeof(E))));
+        int k = 0;
+        for (; k + 8 <= count; k += 8) {
+            T rows[8];
+            transpose(from + k, rows);
+            #pragma unroll
+            for (int l = 0; l < 8; ++l) *(EV*)(to + base[l] + k) = __builtin_convertvector(rows[l], EV);
+        }
+        for (; k < count; ++k) {
+            #pragma unroll
+            for (int l = 0; l < 8; ++l) to[base[l] + k] = E(from[k][l]);
+        }
+    };
+    // Memory of this call, for so many scalars.
+    #define PLURIVERSE_LANES(count) ((T*)__builtin_alloca_with_align(sizeof(T) * (count), 8 * sizeof(T)))
+"""
+
+
+def lane_types(real: Any) -> str:
+    """Return the beginning of a snippet over eight worlds with scalars of type `real` (module docstring).
+
+    - `T`: a scalar of each world; `V3`, `V6`, `V10`, `M3`, `Q`: Warp's vectors, matrix, quaternion of them.
+    - `gather(from, base, count, to)`: `to[k]`, of type T, gets `from[base[l] + k]` in lane l.
+    - `scatter(from, count, to, base)`: lane l of `from[k]` goes to `to[base[l] + k]`.
+    - `PLURIVERSE_LANES(count)`: memory for so many T, freed when the snippet returns.
+
+    The arrays hold numbers of single or double precision.
+    """
+    return _TYPES.replace("REAL", CTYPE[real])
+
+
+def lane_code(real: Any, text: str) -> str:
+    """Return a snippet over eight worlds: `text` with the types of `lane_types`, and nothing on a GPU."""
+    return f"#if !defined(__CUDA_ARCH__)\n{lane_types(real)}{text}\n#endif\n"
+
+
+@wp.func
+def is_tile(worlds: wp.array[int], first: int, world_template: wp.array[int]) -> bool:
+    """Return whether eight entries of a list from `first` on are worlds of one template."""
+    if first + LANES > worlds.shape[0]:
+        return False
+    if worlds[first] < 0:
+        return False
+    template = world_template[worlds[first]]
+    for lane in range(1, LANES):
+        world = worlds[first + lane]
+        if world < 0:
+            return False
+        if world_template[world] != template:
+            return False
+    return True
