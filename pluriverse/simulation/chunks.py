@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pluriverse.math.lanes import LANES
 from pluriverse.model import Contacts, Model
 
 # Memory that a step touches per entity [B]: the arrays of model, two states and contacts, and those of a
@@ -25,6 +26,9 @@ CHUNK_BYTES_MAX = 4 << 20
 CHUNK_BYTES_MIN = 400 << 10
 # With two or more chunks per thread, the others take over from a thread that another program delays.
 CHUNKS_PER_THREAD = 2
+# Tiles of a template that each chunk must have before whole tiles are shared out to several threads, and to
+# one thread as parts of a full chunk: then a chunk has at most a quarter more work than another.
+TILES_MIN = 4
 # Work [B times steps] that is worth another thread. Measured: 5 to 12 B in a nanosecond, 30 us to wake a
 # thread.
 THREAD_WORK_BYTES = 300 << 10
@@ -86,7 +90,8 @@ def _split_mix(byte_counts: np.ndarray, world_template: np.ndarray, thread_count
     """Split some worlds into chunks of about the same work and the same mix of templates.
 
     Inside a chunk, worlds are sorted by template, and neighbours in memory stay together, so that threads do
-    not write to the same cache lines.
+    not write to the same cache lines. Worlds of one template come in whole tiles of `LANES`, which some
+    stages compute at once, as far as that leaves no thread without work.
     """
     world_count = len(byte_counts)
     total = float(byte_counts.sum())
@@ -102,10 +107,18 @@ def _split_mix(byte_counts: np.ndarray, world_template: np.ndarray, thread_count
     loads = np.zeros(chunk_count)
     for template in np.unique(world_template):
         worlds = np.flatnonzero(world_template == template)
-        shares = np.full(chunk_count, len(worlds) // chunk_count)
+        if thread_count == 1:
+            has_tiles = TILES_MIN * LANES * byte_counts[worlds[0]] <= CHUNK_BYTES_MAX
+        else:
+            has_tiles = len(worlds) >= TILES_MIN * LANES * chunk_count
+        unit = LANES if has_tiles else 1
+        unit_count, rest = divmod(len(worlds), unit)
+        shares = np.full(chunk_count, unit_count // chunk_count * unit)
         emptiest = np.argsort(loads, kind="stable")
-        shares[emptiest[: len(worlds) % chunk_count]] += 1
+        shares[emptiest[: unit_count % chunk_count]] += unit
+        shares[emptiest[unit_count % chunk_count]] += rest
         for chunk, part in enumerate(np.split(worlds, np.cumsum(shares)[:-1])):
             parts[chunk].append(part)
             loads[chunk] += byte_counts[part].sum()
-    return [np.concatenate(chunk) for chunk in parts]
+    chunks = [np.concatenate(chunk) for chunk in parts]
+    return [chunk for chunk in chunks if len(chunk)]

@@ -5,6 +5,7 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
+from pluriverse.math.lanes import LANES
 from pluriverse.simulation.chunks import CHUNK_BYTES_MAX, split_worlds
 from pluriverse.warnings import SimulationError
 
@@ -158,6 +159,28 @@ def test_kinds_that_fill_chunks_have_some_of_their_own(thread_count):
     loads = [byte_counts[chunk].sum() for chunk in chunks]
     assert loads == sorted(loads, reverse=True)
     assert max(loads) < 1.3 * CHUNK_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("world_count", "thread_count", "tiled"),
+    [(100, 1, 100 // 8), (1003, 1, 1003 // 8), (1003, 2, 1003 // 8), (64, 2, 8), (60, 2, 4)],
+)
+def test_worlds_of_one_template_come_in_whole_tiles(world_count, thread_count, tiled):
+    """As many tiles of eight as there are, unless a thread would wait for the others."""
+    templates = np.zeros(world_count, dtype=int)
+    chunks = split_worlds(np.full(world_count, 1.0e5), templates, thread_count=thread_count)
+    assert sum(len(chunk) // LANES for chunk in chunks) == tiled
+    sizes = [len(chunk) for chunk in chunks]
+    assert thread_count == 1 or max(sizes) <= 1.25 * min(sizes)
+
+
+def test_mixed_worlds_come_in_whole_tiles():
+    """Ten kinds of ten worlds in several chunks: each kind has its tile in one of them."""
+    templates = np.repeat(np.arange(10), 10)
+    chunks = split_worlds(np.full(100, 1.0e5), templates, thread_count=1)
+    assert len(chunks) > 1
+    shares = [np.bincount(templates[chunk], minlength=10) for chunk in chunks]
+    assert (np.max(shares, axis=0) >= LANES).all()
 
 
 def test_chunks_are_never_more_than_worlds():
