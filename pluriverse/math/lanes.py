@@ -8,7 +8,7 @@ order. So a world has the same bits in a lane, in any lane, and alone.
 A snippet begins with `lane_types(real)`. It then has the type `T` of a scalar, types of Warp's templates
 over it, and functions that move data between the arrays, where a world's numbers are contiguous, and memory
 in which the lanes of each number are. Eight rows of eight numbers are transposed in registers: that takes
-about a quarter of a nanosecond per number and world.
+about a quarter of a nanosecond per number and world. Runs of less than eight take longer per number.
 
 Only CPUs run such code: on a GPU each thread is a lane already.
 """
@@ -56,8 +56,9 @@ _TYPES = """
     auto gather = [&](const auto* from, const int* base, int count, T* to) {
         typedef __typeof__(from[0] + 0) E;
         typedef E EV __attribute__((ext_vector_type(8), aligned(sizeof(E))));
-        int k = 0;
-        for (; k + 8 <= count; k += 8) {
+        // The last block of eight may overlap the one before it.
+        for (int done = 0; done < count && count >= 8; done += 8) {
+            const int k = done + 8 <= count ? done : count - 8;
             T rows[8];
             #pragma unroll
             for (int l = 0; l < 8; ++l) {
@@ -65,7 +66,7 @@ _TYPES = """
             }
             transpose(rows, to + k);
         }
-        for (; k < count; ++k) {
+        for (int k = 0; k < count && count < 8; ++k) {
             #pragma unroll
             for (int l = 0; l < 8; ++l) to[k][l] = S(from[base[l] + k]);
         }
@@ -74,14 +75,14 @@ _TYPES = """
     auto scatter = [&](const T* from, int count, auto* to, const int* base) {
         typedef __typeof__(to[0] + 0) E;
         typedef E EV __attribute__((ext_vector_type(8), aligned(sizeof(E))));
-        int k = 0;
-        for (; k + 8 <= count; k += 8) {
+        for (int done = 0; done < count && count >= 8; done += 8) {
+            const int k = done + 8 <= count ? done : count - 8;
             T rows[8];
             transpose(from + k, rows);
             #pragma unroll
             for (int l = 0; l < 8; ++l) *(EV*)(to + base[l] + k) = __builtin_convertvector(rows[l], EV);
         }
-        for (; k < count; ++k) {
+        for (int k = 0; k < count && count < 8; ++k) {
             #pragma unroll
             for (int l = 0; l < 8; ++l) to[base[l] + k] = E(from[k][l]);
         }
