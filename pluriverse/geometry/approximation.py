@@ -34,16 +34,26 @@ EXCESS_WARNED = 0.25
 # Options of CoACD where ours are not its own, with which a mug takes minutes. Chosen by time, number
 # of parts and distance to the surface, on a mug, a bowl and parts of robots (docs/collision.md).
 COACD_OPTIONS = {"resolution": 1000, "mcts_nodes": 7, "mcts_iterations": 20, "mcts_max_depth": 1}
-# Triangles to which a mesh is simplified before CoACD cuts it, its longest side [m] meanwhile, and how fast
-# the tolerance grows. The simplification stops at a squared distance of 1e-9 * 103**growth, which is 0.3 % of
-# this side: it may leave more triangles, but keeps thin walls. A growth of 7, the default, eats them.
-COACD_TRIANGLE_COUNT = 2000
+# Longest side [m] of a mesh while it is simplified, and how fast the tolerance grows in each of the passes,
+# which follow one another as long as there are too many triangles. A pass stops at a squared distance of 1e-9
+# * 103**growth, which is 0.3, 3 and 30 % of this side, and takes away first what costs least. So thin walls
+# stay as long as anything else can go. A growth of 7, the default of the library, eats them.
 SIMPLIFIED_SIDE = 0.1
-SIMPLIFIED_GROWTH = 1
-# A simplified mesh whose volume differs by more than this, relative, is not used.
-SIMPLIFIED_VOLUME_TOLERANCE = 0.01
+SIMPLIFIED_GROWTHS = (1, 1, 2, 2, 3)
+# The last pass does not count if the volume then differs by more than this, relative.
+SIMPLIFIED_VOLUME_TOLERANCE = 0.05
+# What fast-simplification takes away if nothing is said, and triangles left, over those that were asked for,
+# from which on a warning is given.
+SIMPLIFIED_REDUCTION = 0.5
+SIMPLIFIED_REST_WARNED = 1.25
+# Triangles to which a mesh is simplified before CoACD cuts it, and the change of volume that this may make,
+# relative. Only the first of the passes above is made: rather more triangles than other walls.
+COACD_TRIANGLE_COUNT = 2000
+COACD_VOLUME_TOLERANCE = 0.01
 # Package that computes a method.
 _PACKAGES = {"coacd": "coacd", "vhacd": "vhacdx", "quadratic": "fast-simplification"}
+# Options of fast-simplification with which it is called once, as it is.
+_LIBRARY_OPTIONS = {"agg", "lossless"}
 
 
 def approximate_mesh(
@@ -61,10 +71,12 @@ def approximate_mesh(
         **options: Options of the method: those of `coacd.run_coacd` (`threshold`, `max_convex_hull`, `seed`
             ...), by default `COACD_OPTIONS`, and `triangle_count`, to which closed meshes are simplified
             before they are cut (2000 by default, 0 for never); those of `vhacdx.compute_vhacd`; or those of
-            `fast_simplification.simplify` (`target_reduction`, 0.5 by default).
+            `fast_simplification.simplify` (`target_reduction`, 0.5 by default). With its `agg` or `lossless`
+            that library has its way; otherwise triangles stay whose loss would ruin thin walls.
 
-    Decompositions that take longer than 2 s say so on stderr, and a `MeshApproximationWarning` says if the
-    parts of a closed mesh take up more than 1.25 times its volume.
+    Decompositions that take longer than 2 s say so on stderr. A `MeshApproximationWarning` says if the parts
+    of a closed mesh take up more than 1.25 times its volume, or if a simplified mesh has more than 1.25 times
+    the triangles that were asked for.
 
     Raises:
         ValueError: If there is no such method, or it finds nothing.
@@ -91,6 +103,7 @@ def approximate_mesh(
             raise ValueError(f"{mesh.name}: {method} found no part. Use convex_hull or bounding_box.")
         _write_parts(path, parts)
     if method == "quadratic":
+        _warn_of_rest(mesh, options, parts)
         return [
             Mesh(vertices, faces, is_solid=mesh.is_solid, color=mesh.color, name=f"simplified {mesh.name}")
             for vertices, faces in parts
@@ -132,6 +145,21 @@ def _warn_of_excess(mesh: Mesh, method: str, parts: Sequence[Mesh]) -> None:
         warnings.warn(
             f"{mesh.name}: the parts of {method} ({len(parts)} in all) take up {100 * excess:.0f} % more "
             f"volume than the mesh, so contacts come too early there. For closer parts: {finer}.",
+            MeshApproximationWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_rest(
+    mesh: Mesh, options: dict[str, Any], parts: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> None:
+    wanted = _wanted_count(len(mesh.triangles), options)
+    left = sum(len(faces) for _, faces in parts)
+    if left > SIMPLIFIED_REST_WARNED * wanted and not _LIBRARY_OPTIONS & options.keys():
+        warnings.warn(
+            f"{mesh.name}: {left} of {len(mesh.triangles)} triangles are left where {wanted} were asked for, "
+            "since with fewer the mesh would have another shape. agg=7 may leave fewer, whatever becomes of "
+            "thin walls.",
             MeshApproximationWarning,
             stacklevel=3,
         )
@@ -266,19 +294,49 @@ def _simplified_for_cutting(mesh: Mesh, triangle_count: Any) -> tuple[np.ndarray
     ):
         return vertices, triangles
     try:
-        import fast_simplification
+        import fast_simplification  # noqa: F401
     except ImportError:
         return vertices, triangles
+    wanted = {"target_count": int(triangle_count)}
+    return _simplify(vertices, triangles, wanted, SIMPLIFIED_GROWTHS[:1], COACD_VOLUME_TOLERANCE)
+
+
+def _simplify(
+    vertices: np.ndarray,
+    triangles: np.ndarray,
+    options: dict[str, Any],
+    growths: Sequence[int],
+    volume_tolerance: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices and triangles of about the same surface, if need be more than were asked for.
+
+    A closed surface stays closed, and keeps its volume to within a relative tolerance.
+    """
+    import fast_simplification
+
+    wanted = _wanted_count(len(triangles), options)
     factor = np.float32(SIMPLIFIED_SIDE / np.ptp(vertices, axis=0).max())
-    points, faces = fast_simplification.simplify(
-        vertices * factor, triangles, target_count=int(triangle_count), agg=SIMPLIFIED_GROWTH
-    )
-    points = np.asarray(points) / factor
-    before = _volume(vertices, triangles)
-    is_same = is_closed_surface(faces, len(points)) and (
-        abs(_volume(points, faces) - before) <= SIMPLIFIED_VOLUME_TOLERANCE * abs(before)
-    )
-    return (points, faces) if is_same else (vertices, triangles)
+    points, faces = vertices * factor, triangles
+    is_closed, volume = is_closed_surface(faces, len(points)), _volume(points, faces)
+    for growth in growths:
+        fewer_points, fewer = fast_simplification.simplify(points, faces, **options, agg=growth)
+        if is_closed and not (
+            is_closed_surface(fewer, len(fewer_points))
+            and abs(_volume(fewer_points, fewer) - volume) <= volume_tolerance * abs(volume)
+        ):
+            break
+        points, faces = np.asarray(fewer_points), np.asarray(fewer)
+        if len(faces) <= wanted:
+            break
+        options = {**options, "target_reduction": None, "target_count": wanted}
+    return points / factor, faces
+
+
+def _wanted_count(triangle_count: int, options: dict[str, Any]) -> int:
+    """Return the number of triangles that is asked for by options of fast-simplification."""
+    if options.get("target_count") is not None:
+        return int(options["target_count"])
+    return int((1 - options.get("target_reduction", SIMPLIFIED_REDUCTION)) * triangle_count)
 
 
 def _vhacd_parts(mesh: Mesh, options: dict[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -293,9 +351,15 @@ def _simplified(mesh: Mesh, options: dict[str, Any]) -> list[tuple[np.ndarray, n
     import fast_simplification
 
     vertices, merged = merge_vertices(mesh.vertices)
+    triangles = merged[mesh.triangles].astype(np.int32)
     if not {"target_reduction", "target_count"} & options.keys():
-        options = {"target_reduction": 0.5, **options}
-    points, faces = fast_simplification.simplify(vertices, merged[mesh.triangles].astype(np.int32), **options)
+        options = {"target_reduction": SIMPLIFIED_REDUCTION, **options}
+    if _LIBRARY_OPTIONS & options.keys():
+        points, faces = fast_simplification.simplify(vertices, triangles, **options)
+    else:
+        points, faces = _simplify(
+            vertices, triangles, options, SIMPLIFIED_GROWTHS, SIMPLIFIED_VOLUME_TOLERANCE
+        )
     return [(np.asarray(points), np.asarray(faces))] if len(faces) else []
 
 
@@ -312,6 +376,8 @@ def _version_of(method: str) -> str:
     if method == "coacd":  # cuts what fast-simplification leaves, if that is installed
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             version += " " + importlib.metadata.version(_PACKAGES["quadratic"])
+    if method == "quadratic":
+        version += f" {SIMPLIFIED_GROWTHS} {SIMPLIFIED_VOLUME_TOLERANCE}"
     return version
 
 

@@ -191,7 +191,7 @@ def test_folder_that_cannot_be_written_to_only_warns(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.warns(MeshApproximationWarning, match="could not be kept"):
-        approximate_mesh(l_shape(), "quadratic", cache_dir=blocked / "folder")
+        approximate_mesh(l_shape(), "quadratic", cache_dir=blocked / "folder", target_reduction=0.0)
 
 
 def test_simplified_mesh_has_fewer_triangles_and_about_the_same_surface(tmp_path):
@@ -206,6 +206,33 @@ def test_simplified_mesh_has_fewer_triangles_and_about_the_same_surface(tmp_path
     assert len(mesh.triangles) <= 0.21 * len(ball.faces)
     assert mesh.is_closed
     assert trimesh.Trimesh(mesh.vertices, mesh.triangles).volume == pytest.approx(ball.volume, rel=0.01)
+
+
+@pytest.mark.parametrize("size", [0.04, 40.0])
+def test_simplified_mesh_keeps_thin_walls(tmp_path, size):
+    """Walls of a fiftieth of the diameter keep volume and place, whatever the unit of length."""
+    pytest.importorskip("fast_simplification", reason="fast-simplification is not installed")
+    tube = trimesh.creation.annulus(0.96, 1.0, 2.0, sections=64).subdivide().subdivide()
+    mesh = pv.Mesh(size * tube.vertices, tube.faces.reshape(-1), name="tube")
+    for reduction, tolerance in ((0.9, 0.002), (0.98, 0.01)):
+        (simple,) = approximate_mesh(mesh, "quadratic", cache_dir=tmp_path, target_reduction=reduction)
+        assert len(simple.triangles) <= (1.0 - reduction) * len(tube.faces)
+        assert simple.is_closed
+        surface = trimesh.Trimesh(simple.vertices / size, simple.triangles, process=False)
+        assert surface.volume == pytest.approx(tube.volume, rel=tolerance)
+        assert trimesh.proximity.closest_point(surface, tube.vertices)[1].max() < 0.5 * 0.04
+
+
+def test_mesh_that_cannot_be_simplified_as_far_as_asked_keeps_its_shape(tmp_path):
+    """A warning says how many triangles are left; a tetrahedron would be no angle."""
+    pytest.importorskip("fast_simplification", reason="fast-simplification is not installed")
+    angle = l_shape()
+    with pytest.warns(MeshApproximationWarning, match=r"angle: \d+ of 20 triangles are left where 4 were"):
+        (simple,) = approximate_mesh(angle, "quadratic", cache_dir=tmp_path, target_count=4)
+    volume = trimesh.Trimesh(simple.vertices, simple.triangles, process=False).volume
+    assert volume == pytest.approx(0.36 * 0.3, rel=0.05)
+    (eaten,) = approximate_mesh(angle, "quadratic", cache_dir=tmp_path, target_count=4, agg=7)
+    assert len(eaten.triangles) < len(simple.triangles)  # the library has its way
 
 
 def test_mesh_may_stay_visible():
