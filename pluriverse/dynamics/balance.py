@@ -2,8 +2,7 @@
 
 Reads   mass properties, armature, damping; the workspace of the free-motion stage, dof_velocity_next
         the new joint state and, in the workspace, the poses and velocities that belong to it
-Writes  joint_q, joint_qd of the new state; workspace: dof_velocity_free, dof_kick, dof_product, dof_response,
-        tree_regime
+Writes  joint_q, joint_qd of the new state; workspace: dof_product, dof_response, tree_regime
 
 A step is a kick by all forces and a drift without any, as in `spin.py`. The solver finds w, the velocity at
 the end of the step for the inertia at its start, with the velocity-product force c taken explicitly. The kick
@@ -23,9 +22,9 @@ gets the momenta and the energy of v_k at q_0:
 - The motion of the joints at p = L = 0 is scaled to the rest of the kinetic energy.
 
 If L alone would need more than T at q_1, L is shortened; this happens only where the step does not resolve
-the motion. The velocity that c adds in a step is bounded, too: where |u|_M is half of |v|_M, the step no
-longer resolves the motion. `spin.py` handles trees of one body. Trees with kinematic roots are left out, as
-these roots do work.
+the motion. The velocity that c adds in a step is bounded, too (`kick.py`): where |u|_M is half of |v|_M, the
+step no longer resolves the motion. `spin.py` handles trees of one body. Trees with kinematic roots
+are left out, as these roots do work.
 
 A drift has no forces. Contacts, drives or limits that hold a tree against its velocity products act all the
 time: what they hold moves with w, their result. With w + u / 2 a foot would slide on the ground and a held
@@ -41,7 +40,6 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
-from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
@@ -54,11 +52,6 @@ from pluriverse.math.spatial import spatial_functions, vec10_type
 from pluriverse.model import Model, State, Topology
 from pluriverse.types import JointType
 
-# |u|_M / |v|_M beyond which u is shortened. A rigid body that rotates freely by an angle a in a step has a.
-PRODUCT_LIMIT = wp.constant(0.5)
-# (|u|_M / |v|_M)^2 up to which nothing is corrected. The square is also the error of a step relative to v: a
-# million steps change 1e-6 of v, which is the rounding of the state. Robots at rest stay below.
-CALM_RATIO = wp.constant(1e-12)
 # |w - v*|_A / |u|_A from which a tree is held. Constraints that take up the products make it 1 or more; the
 # dry friction of gears in a robot that tumbles at some rad/s makes it a tenth.
 CONSTRAINED_RATIO = wp.constant(0.5)
@@ -95,109 +88,11 @@ def _kernels(real: Any) -> SimpleNamespace:
     read_vec3 = conversion_functions(real).read_vec3
     read_rotation = conversion_functions(real).read_rotation
     write_rotation = conversion_functions(real).write_rotation
-    ltdl_solve, ltdl_solve_pair = packed_rows(real).ltdl_solve, packed_rows(real).ltdl_solve_pair
     rows_multiply = packed_rows(real).rows_multiply
     numbers = number_functions(real)
-    split_kick, join_kick = numbers.split_kick, numbers.join_kick
     numbers_add, numbers_subtract = numbers.numbers_add, numbers.numbers_subtract
     numbers_dot, weighted_square = numbers.numbers_dot, numbers.weighted_square
-    does_spin = spin_functions(real).does_spin
     module = f"pluriverse.dynamics.balance.{precision_name(real)}"
-
-    @wp.func
-    def is_balanced(topology: Topology, data: data_struct, world: int, tree: int) -> bool:
-        """Return whether a tree, counted from the first of its template, is kept in balance."""
-        index = topology.template_tree[topology.world_template[world]] + tree
-        if topology.tree_dof_end[index] == topology.tree_dof[index]:
-            return False
-        if data.tree_prescribed[topology.world_tree[world] + tree] != 0:
-            return False
-        return not does_spin(topology, data, world, tree)
-
-    @wp.kernel(enable_backward=False, module=module)
-    def solve_free_velocity(
-        worlds: wp.array[int],  # [slot]
-        # model
-        topology: Topology,
-        joint_armature: wp.array[float],  # [dof] kg or kg m^2
-        dt: real,  # s
-        # workspace
-        data: data_struct,
-    ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        template = topology.world_template[world]
-        first_dof = topology.template_dof[template]
-        first_tree = topology.template_tree[template]
-        tree_base = topology.world_tree[world]
-        dof_base = topology.world_dof[world]
-        row_base = topology.world_row[world]
-        for tree in range(topology.template_tree[template + 1] - first_tree):
-            begin = topology.tree_dof[first_tree + tree]
-            end = topology.tree_dof_end[first_tree + tree]
-            balanced = is_balanced(topology, data, world, tree)
-            energy = data.tree_energy[tree_base + tree]
-            first = dof_base + begin
-            kicked = split_kick(
-                data.dof_force,
-                data.dof_product,
-                balanced,
-                dt,
-                data.dof_velocity_free,
-                data.dof_kick,
-                first,
-                end - begin,
-            )
-            regime = int(CALM)
-            share = real(0.0)
-            if kicked != 0:
-                ltdl_solve_pair(
-                    data.factor_row,
-                    row_base,
-                    topology.dof_parent,
-                    topology.dof_depth,
-                    topology.dof_row,
-                    first_dof,
-                    begin,
-                    end,
-                    data.dof_velocity_free,
-                    data.dof_kick,
-                    dof_base,
-                )
-                energy += real(0.5) * weighted_square(
-                    data.dof_velocity,
-                    joint_armature,
-                    dof_base,
-                    topology.dof_public,
-                    first_dof + begin,
-                    first,
-                    end - begin,
-                )
-                products = numbers_dot(data.dof_kick, data.dof_product, first, end - begin)
-                products *= real(0.5) * dt
-                share = real(1.0)
-                limit = real(PRODUCT_LIMIT) * real(PRODUCT_LIMIT) * energy
-                if products > limit:
-                    share = wp.sqrt(limit / products)
-                if products > real(CALM_RATIO) * energy:
-                    regime = DRIFTING
-            else:
-                ltdl_solve(
-                    data.factor_row,
-                    row_base,
-                    topology.dof_parent,
-                    topology.dof_depth,
-                    topology.dof_row,
-                    first_dof,
-                    begin,
-                    end,
-                    data.dof_velocity_free,
-                    dof_base,
-                )
-            data.tree_regime[tree_base + tree] = regime
-            join_kick(data.dof_velocity, share, data.dof_velocity_free, data.dof_kick, first, end - begin)
 
     @wp.func
     def inertia_at_centre(total: vec10) -> mat33:
@@ -478,19 +373,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                         joint_qd[public_dof + k] = float(scale * real(joint_qd[public_dof + k]))
 
     return SimpleNamespace(
-        solve_free_velocity=solve_free_velocity,
         classify_tree_motions=classify_tree_motions,
         conserve_momentum=conserve_momentum,
-    )
-
-
-def solve_free_velocities(model: Model, worlds: wp.array, workspace: Workspace, dt: float) -> None:
-    """Compute `dof_velocity_free` and `dof_kick` for a step of `dt` [s], after `factorize_mass_matrix`."""
-    launch_kernel(
-        _kernels(workspace.real).solve_free_velocity,
-        dim=worlds.size,
-        inputs=[worlds, model.topology, model.joint_armature, workspace.real(dt), workspace.data],
-        device=model.device,
     )
 
 

@@ -30,7 +30,8 @@ from pluriverse.types import JointType
 
 
 @functools.cache
-def _kernels(real: Any) -> SimpleNamespace:
+def bias_functions(real: Any) -> SimpleNamespace:
+    """Return `sum_world_forces`, the stage for one world, for scalars of type `real`."""
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
     data_struct = workspace_struct(real)
@@ -119,25 +120,19 @@ def _kernels(real: Any) -> SimpleNamespace:
         """Return the applied force less the damping force at the old velocity, public dof."""
         return real(joint_f[dof]) - real(joint_damping[dof]) * real(joint_qd[dof])
 
-    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.bias.{precision_name(real)}")
-    def sum_forces(
-        worlds: wp.array[int],  # [slot]
-        # model
+    @wp.func
+    def sum_world_forces(
+        world: int,
         topology: Topology,
-        gravity: wp.array[wp.vec3],  # [world] m/s^2
+        gravity: wp.array[wp.vec3],
         groups: groups_struct,
-        joint_damping: wp.array[float],  # [dof] N s/m or N m s
-        # state and control
-        joint_qd: wp.array[float],  # [dof]
-        body_f: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
-        joint_f: wp.array[float],  # [dof] N or N m
-        # workspace
+        joint_damping: wp.array[float],
+        joint_qd: wp.array[float],
+        body_f: wp.array[wp.spatial_vector],
+        joint_f: wp.array[float],
         data: data_struct,
     ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
+        """Compute what the bias stage writes of one world."""
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_count = topology.template_node[template + 1] - first_node
@@ -231,6 +226,35 @@ def _kernels(real: Any) -> SimpleNamespace:
                         product = wp.dot(motion, wrench)
                         data.dof_force[dof + k] = applied_force + wp.dot(motion, load) - product
                         data.dof_product[dof + k] = product
+
+    return SimpleNamespace(sum_world_forces=sum_world_forces)
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    data_struct = workspace_struct(real)
+    groups_struct = rigid_groups_struct(real)
+    sum_world_forces = bias_functions(real).sum_world_forces
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.bias.{precision_name(real)}")
+    def sum_forces(
+        worlds: wp.array[int],  # [slot]
+        # model
+        topology: Topology,
+        gravity: wp.array[wp.vec3],  # [world] m/s^2
+        groups: groups_struct,
+        joint_damping: wp.array[float],  # [dof] N s/m or N m s
+        # state and control
+        joint_qd: wp.array[float],  # [dof]
+        body_f: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
+        joint_f: wp.array[float],  # [dof] N or N m
+        # workspace
+        data: data_struct,
+    ):
+        thread, _ = wp.tid()
+        world = worlds[thread]
+        if world >= 0:
+            sum_world_forces(world, topology, gravity, groups, joint_damping, joint_qd, body_f, joint_f, data)
 
     return SimpleNamespace(sum_forces=sum_forces)
 

@@ -20,22 +20,15 @@ from pluriverse.model import Model, Topology
 
 
 @functools.cache
-def _kernels(real: Any) -> SimpleNamespace:
+def factorization_functions(real: Any) -> SimpleNamespace:
+    """Return `factorize_world_rows`, the factors of one world, for scalars of type `real`."""
     data_struct = workspace_struct(real)
     ltdl_factorize = packed_rows(real).ltdl_factorize
-    ltdl_solve = packed_rows(real).ltdl_solve
     rows_copy = packed_rows(real).rows_copy
 
-    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.factorization.{precision_name(real)}")
-    def factorize_mass_rows(
-        worlds: wp.array[int],  # [slot]
-        topology: Topology,
-        data: data_struct,
-    ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
+    @wp.func
+    def factorize_world_rows(world: int, topology: Topology, data: data_struct):
+        """Compute the factors of the mass matrix of one world."""
         template = topology.world_template[world]
         first_dof = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first_dof
@@ -51,6 +44,26 @@ def _kernels(real: Any) -> SimpleNamespace:
             0,
             dof_count,
         )
+
+    return SimpleNamespace(factorize_world_rows=factorize_world_rows)
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    data_struct = workspace_struct(real)
+    ltdl_solve = packed_rows(real).ltdl_solve
+    factorize_world_rows = factorization_functions(real).factorize_world_rows
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.factorization.{precision_name(real)}")
+    def factorize_mass_rows(
+        worlds: wp.array[int],  # [slot]
+        topology: Topology,
+        data: data_struct,
+    ):
+        thread, _ = wp.tid()
+        world = worlds[thread]
+        if world >= 0:
+            factorize_world_rows(world, topology, data)
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.factorization.{precision_name(real)}")
     def solve_free_velocity(

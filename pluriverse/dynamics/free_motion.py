@@ -12,10 +12,10 @@ spin have another gyroscopic force (`spin.py`), and c of other trees is bounded 
 
 import warp as wp
 
-from pluriverse.dynamics.balance import solve_free_velocities
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.factorization import factorize_mass_matrix, solve_free_velocity
 from pluriverse.dynamics.integration import PositionIntegration
+from pluriverse.dynamics.kick import solve_free_velocities
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.prescribed import prescribe_roots
 from pluriverse.dynamics.spin import replace_gyroscopic_forces

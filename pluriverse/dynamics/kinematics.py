@@ -36,7 +36,8 @@ from pluriverse.types import JointType
 
 
 @functools.cache
-def _kernels(real: Any) -> SimpleNamespace:
+def kinematics_functions(real: Any) -> SimpleNamespace:
+    """Return `compute_world_kinematics`, the stage for one world, for scalars of type `real`."""
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
     mat33 = mat33_type(real)
@@ -64,25 +65,19 @@ def _kernels(real: Any) -> SimpleNamespace:
             data.dof_motion[dof + k] = spatial(axis, wp.cross(about, axis))
             data.dof_velocity[dof + k] = real(joint_qd[public_dof + k])
 
-    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.kinematics.{precision_name(real)}")
-    def compute_tree_kinematics(
-        worlds: wp.array[int],  # [slot]
-        # model
+    @wp.func
+    def compute_world_kinematics(
+        world: int,
         topology: Topology,
-        joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
-        body_com: wp.array[wp.vec3],  # [body] m, body frame
+        joint_axis: wp.array[wp.vec3],
+        body_com: wp.array[wp.vec3],
         groups: groups_struct,
-        # state
-        joint_q: wp.array[float],  # [coord]
-        joint_qd: wp.array[float],  # [dof]
-        # workspace
+        joint_q: wp.array[float],
+        joint_qd: wp.array[float],
         states: states_struct,
         data: data_struct,
     ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
+        """Compute what the kinematics stage writes of one world."""
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_base = topology.world_joint[world]
@@ -174,6 +169,38 @@ def _kernels(real: Any) -> SimpleNamespace:
             data.group_com[node] = offset + rotation * frame.com
             data.group_inertia[node] = rotate_sym(rotation, symmetric_matrix(frame.inertia))
             data.node_velocity[node] = states.node_velocity[node]
+
+    return SimpleNamespace(compute_world_kinematics=compute_world_kinematics)
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    data_struct = workspace_struct(real)
+    groups_struct = rigid_groups_struct(real)
+    states_struct = tree_states_struct(real)
+    compute_world_kinematics = kinematics_functions(real).compute_world_kinematics
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.kinematics.{precision_name(real)}")
+    def compute_tree_kinematics(
+        worlds: wp.array[int],  # [slot]
+        # model
+        topology: Topology,
+        joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
+        body_com: wp.array[wp.vec3],  # [body] m, body frame
+        groups: groups_struct,
+        # state
+        joint_q: wp.array[float],  # [coord]
+        joint_qd: wp.array[float],  # [dof]
+        # workspace
+        states: states_struct,
+        data: data_struct,
+    ):
+        thread, _ = wp.tid()
+        world = worlds[thread]
+        if world >= 0:
+            compute_world_kinematics(
+                world, topology, joint_axis, body_com, groups, joint_q, joint_qd, states, data
+            )
 
     return SimpleNamespace(compute_tree_kinematics=compute_tree_kinematics)
 

@@ -25,7 +25,8 @@ from pluriverse.types import JointType
 
 
 @functools.cache
-def _kernels(real: Any) -> SimpleNamespace:
+def mass_functions(real: Any) -> SimpleNamespace:
+    """Return `assemble_world_rows`, the stage for one world, for scalars of type `real`."""
     vec6 = vec6_type(real)
     vec10 = vec10_type(real)
     mat33 = wp.types.matrix(shape=(3, 3), dtype=real)
@@ -91,22 +92,17 @@ def _kernels(real: Any) -> SimpleNamespace:
                     value = composite[0] + extra[i]
                 data.mass_row[entry + 3 + j] = value
 
-    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.mass_matrix.{precision_name(real)}")
-    def assemble_mass_rows(
-        worlds: wp.array[int],  # [slot]
-        # model
+    @wp.func
+    def assemble_world_rows(
+        world: int,
         topology: Topology,
         groups: groups_struct,
-        joint_armature: wp.array[float],  # [dof] kg or kg m^2
-        joint_damping: wp.array[float],  # [dof] N s/m or N m s
-        dt: real,  # s
-        # workspace
+        joint_armature: wp.array[float],
+        joint_damping: wp.array[float],
+        dt: real,
         data: data_struct,
     ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
+        """Compute what the mass matrix stage writes of one world."""
         template = topology.world_template[world]
         first_node = topology.template_node[template]
         node_count = topology.template_node[template + 1] - first_node
@@ -178,6 +174,32 @@ def _kernels(real: Any) -> SimpleNamespace:
                 )
                 own = data.mass_row[first_entry + depth] + real(joint_armature[public_dof + k])
                 data.mass_row[first_entry + depth] = own + dt * real(joint_damping[public_dof + k])
+
+    return SimpleNamespace(assemble_world_rows=assemble_world_rows)
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    data_struct = workspace_struct(real)
+    groups_struct = rigid_groups_struct(real)
+    assemble_world_rows = mass_functions(real).assemble_world_rows
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.mass_matrix.{precision_name(real)}")
+    def assemble_mass_rows(
+        worlds: wp.array[int],  # [slot]
+        # model
+        topology: Topology,
+        groups: groups_struct,
+        joint_armature: wp.array[float],  # [dof] kg or kg m^2
+        joint_damping: wp.array[float],  # [dof] N s/m or N m s
+        dt: real,  # s
+        # workspace
+        data: data_struct,
+    ):
+        thread, _ = wp.tid()
+        world = worlds[thread]
+        if world >= 0:
+            assemble_world_rows(world, topology, groups, joint_armature, joint_damping, dt, data)
 
     return SimpleNamespace(assemble_mass_rows=assemble_mass_rows)
 

@@ -159,22 +159,17 @@ def spin_functions(real: Any) -> SimpleNamespace:
 
 
 @functools.cache
-def _kernels(real: Any) -> SimpleNamespace:
+def gyroscopic_functions(real: Any) -> SimpleNamespace:
+    """Return `replace_world_forces`, the stage for one world, for scalars of type `real`."""
     vec3 = vec3_type(real)
     data_struct = workspace_struct(real)
     spin = spin_functions(real)
     does_spin, spin_inertia = spin.does_spin, spin.spin_inertia
     drift, rotated_velocity = spin.drift, spin.rotated_velocity
 
-    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.spin.{precision_name(real)}")
-    def replace_gyroscopic_force(
-        worlds: wp.array[int],  # [slot]
-        topology: Topology,
-        dt: real,  # s
-        data: data_struct,
-    ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
+    @wp.func
+    def replace_world_forces(world: int, topology: Topology, dt: real, data: data_struct):
+        """Compute what the spin stage writes of one world."""
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         tree_base = topology.world_tree[world]
@@ -193,6 +188,26 @@ def _kernels(real: Any) -> SimpleNamespace:
             data.tree_spin[tree_base + tree] = impulse
             for k in range(3):
                 data.dof_force[dof + k] = data.dof_force[dof + k] + force[k] - impulse[k] / dt
+
+    return SimpleNamespace(replace_world_forces=replace_world_forces)
+
+
+@functools.cache
+def _kernels(real: Any) -> SimpleNamespace:
+    data_struct = workspace_struct(real)
+    replace_world_forces = gyroscopic_functions(real).replace_world_forces
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.spin.{precision_name(real)}")
+    def replace_gyroscopic_force(
+        worlds: wp.array[int],  # [slot]
+        topology: Topology,
+        dt: real,  # s
+        data: data_struct,
+    ):
+        thread, _ = wp.tid()
+        world = worlds[thread]
+        if world >= 0:
+            replace_world_forces(world, topology, dt, data)
 
     return SimpleNamespace(replace_gyroscopic_force=replace_gyroscopic_force)
 
