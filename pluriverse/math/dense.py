@@ -287,6 +287,23 @@ _COPY = """
     for (int e = 0; e < count; ++e) to[e] = V(from[e]);
 """
 
+_DIAGONAL = """
+    const int* deep = depth.data + first;
+    const int* start = row.data + first;
+    const V* added = x.data + xbase;
+    T* rows = H.data + base;
+    for (int k = 0; k < count; ++k) rows[start[k] + deep[k]] += T(added[k] + shift);
+"""
+
+_POSITIVE = """
+    const int* deep = depth.data + first;
+    const int* start = row.data + first;
+    const T* rows = H.data + base;
+    int ok = 1;
+    for (int k = 0; k < count; ++k) ok &= rows[start[k] + deep[k]] > T(0);
+    return ok;
+"""
+
 _CLEAR = """
     V* to = out.data + outbase;
     for (int e = 0; e < count; ++e) to[e] = V(0);
@@ -364,6 +381,11 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     - `ltdl_solve_pair(H, base, parent, depth, row, first, begin, end, x, y, xbase)`: the same for two vectors
       in one pass over the rows.
     - `rows_multiply(H, base, parent, depth, row, first, begin, end, x, xbase, y, ybase)`: y <- H x.
+
+    And on the diagonal of the first `count` rows:
+
+    - `diagonal_add(H, base, depth, row, first, count, x, xbase, shift)`: H <- H + diag(x + shift).
+    - `is_diagonal_positive(H, base, depth, row, first, count) -> int`: 1 if all of it is positive, else 0.
 
     And, of `real` to `real_vector`, without any structure:
 
@@ -468,6 +490,24 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         ybase: int,
     ): ...
 
+    @wp.func_native(types + _DIAGONAL)
+    def diagonal_add(
+        H: wp.array[real],
+        base: int,
+        depth: wp.array[int],
+        row: wp.array[int],
+        first: int,
+        count: int,
+        x: wp.array[real_vector],
+        xbase: int,
+        shift: real_vector,
+    ): ...
+
+    @wp.func_native(types + _POSITIVE)
+    def is_diagonal_positive(
+        H: wp.array[real], base: int, depth: wp.array[int], row: wp.array[int], first: int, count: int
+    ) -> int: ...
+
     @wp.func_native(types + _COPY)
     def rows_copy(
         H: wp.array[real],
@@ -518,6 +558,8 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
         ltdl_solve_up=ltdl_solve_up,
         ltdl_solve_down=ltdl_solve_down,
         rows_multiply=rows_multiply,
+        diagonal_add=diagonal_add,
+        is_diagonal_positive=is_diagonal_positive,
         rows_copy=rows_copy,
         numbers_clear=numbers_clear,
         row_project=row_project,

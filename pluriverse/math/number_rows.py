@@ -10,6 +10,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.dense import CTYPE
+from pluriverse.math.precision import vec3_type
 
 # Products are rounded before they are added, as everywhere else.
 _ADD = """
@@ -45,6 +46,52 @@ _DOT = """
     V sum = V(0);
     for (int e = 0; e < count; ++e) sum += a[e] * b[e];
     return sum;
+"""
+
+_ANY = """
+    const V* a = x.data + first;
+    int any = 0;
+    for (int e = 0; e < count; ++e) any |= a[e] != V(0);
+    return any;
+"""
+
+_WORK = """
+    const V* f = x.data + first;
+    const V* a = y.data + first;
+    const V* b = z.data + first;
+    V sum = V(0);
+    for (int e = 0; e < count; ++e) sum += f[e] * (a[e] - b[e]);
+    return sum;
+"""
+
+_ERRORS = """
+    const V* a = x.data + first;
+    const V* b = expected.data + first;
+    const V* w = weight.data + first;
+    V error = V(0), norm = V(0);
+    for (int e = 0; e < count; ++e) {
+        const V difference = a[e] - b[e];
+        error += w[e] * difference * difference;
+        norm += w[e] * a[e] * a[e];
+    }
+    return {error, norm, V(0)};
+"""
+
+_GRADIENT = """
+    const V* r = residual.data + first;
+    const V* p = impulse.data + first;
+    const V* m = momentum.data + first;
+    const V* w = weight.data + first;
+    V* to = out.data + first;
+    V sum0 = sums[0], sum1 = sums[1], sum2 = sums[2];
+    for (int e = 0; e < count; ++e) {
+        const V gradient = r[e] - p[e], total = r[e] + m[e];
+        to[e] = gradient;
+        sum0 += w[e] * gradient * gradient;
+        sum1 += w[e] * total * total;
+        sum2 += w[e] * p[e] * p[e];
+    }
+    return {sum0, sum1, sum2};
 """
 
 _WEIGHTED_SQUARE = """
@@ -92,6 +139,11 @@ def number_functions(real: Any) -> SimpleNamespace:
     - `numbers_subtract(x, y, first, count, out) -> int`: out <- x - y. Returns 1 if any of them is not 0,
       else 0.
     - `numbers_dot(x, y, first, count) -> real`: the sum of x y.
+    - `numbers_any(x, first, count) -> int`: 1 if any of them is not 0, else 0.
+    - `numbers_work(x, y, z, first, count) -> real`: the sum of x (y - z).
+    - `weighted_errors(x, expected, weight, first, count) -> vec3`: the sums of w (x - expected)^2 and w x^2.
+    - `weighted_gradient(residual, impulse, momentum, weight, sums, first, count, out) -> vec3`: out <-
+      residual - impulse. Returns `sums` with those of w out^2, w (residual + momentum)^2 and w impulse^2.
     - `weighted_square(x, weight, base, index, first_index, first, count) -> real`: the sum of w x^2, with the
       weights at `base + index`.
     - `split_kick(force, product, has_products, dt, velocity, kick, first, count) -> int`: velocity <- dt
@@ -100,6 +152,7 @@ def number_functions(real: Any) -> SimpleNamespace:
     - `join_kick(start, share, velocity, kick, first, count)`: kick <- share kick, velocity <- start +
       velocity - kick.
     """
+    vec3 = vec3_type(real)
     types = f"using V = {CTYPE[real]};"
 
     @wp.func_native(types + _ADD)
@@ -123,6 +176,31 @@ def number_functions(real: Any) -> SimpleNamespace:
 
     @wp.func_native(types + _DOT)
     def numbers_dot(x: wp.array[real], y: wp.array[real], first: int, count: int) -> real: ...
+
+    @wp.func_native(types + _ANY)
+    def numbers_any(x: wp.array[real], first: int, count: int) -> int: ...
+
+    @wp.func_native(types + _WORK)
+    def numbers_work(
+        x: wp.array[real], y: wp.array[real], z: wp.array[real], first: int, count: int
+    ) -> real: ...
+
+    @wp.func_native(types + _ERRORS)
+    def weighted_errors(
+        x: wp.array[real], expected: wp.array[real], weight: wp.array[real], first: int, count: int
+    ) -> vec3: ...
+
+    @wp.func_native(types + _GRADIENT)
+    def weighted_gradient(
+        residual: wp.array[real],
+        impulse: wp.array[real],
+        momentum: wp.array[real],
+        weight: wp.array[real],
+        sums: vec3,
+        first: int,
+        count: int,
+        out: wp.array[real],
+    ) -> vec3: ...
 
     @wp.func_native(types + _WEIGHTED_SQUARE)
     def weighted_square(
@@ -162,6 +240,10 @@ def number_functions(real: Any) -> SimpleNamespace:
         numbers_linear=numbers_linear,
         numbers_subtract=numbers_subtract,
         numbers_dot=numbers_dot,
+        numbers_any=numbers_any,
+        numbers_work=numbers_work,
+        weighted_errors=weighted_errors,
+        weighted_gradient=weighted_gradient,
         weighted_square=weighted_square,
         split_kick=split_kick,
         join_kick=join_kick,

@@ -108,3 +108,36 @@ def test_factorization_reports_a_matrix_that_is_not_positive_definite():
     assert ok == 0
     _, _, ok = run(kernel, wp.float64, np.array([np.nan]), parent, depth, row, np.array([1.0]))
     assert ok == 0
+
+
+def test_the_diagonal_of_packed_rows_is_added_to_and_judged():
+    """Only the last entry of each of the given rows changes; all of them have to be positive, NaN is not."""
+    packed = packed_rows(wp.float64)
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def add_and_judge(
+        H: wp.array[wp.float64],
+        depth: wp.array[int],
+        row: wp.array[int],
+        count: int,
+        x: wp.array[wp.float64],
+        ok: wp.array[int],
+    ):
+        packed.diagonal_add(H, 1, depth, row, 0, count, x, 2, wp.float64(0.25))
+        ok[0] = packed.is_diagonal_positive(H, 1, depth, row, 0, count)
+
+    rng = np.random.default_rng(1)
+    _, depth, row, size = random_forest(rng, 9, 6)
+    for value in (1.0, -1.0, np.nan):
+        rows, x = np.ones(size + 1), rng.uniform(size=11)
+        x[10] = value - 1.25
+        added = wp.array(x, dtype=wp.float64, device="cpu")
+        indices = [wp.array(numbers, dtype=int, device="cpu") for numbers in (depth, row)]
+        ok = wp.array([-1], dtype=int, device="cpu")
+        for count in (8, 9):
+            H = wp.array(rows, dtype=wp.float64, device="cpu")
+            wp.launch(add_and_judge, dim=1, inputs=[H, *indices, count, added, ok], device="cpu")
+            expected = rows.copy()
+            expected[1 + (row + depth)[:count]] += x[2 : 2 + count] + 0.25
+            np.testing.assert_array_equal(H.numpy(), expected)
+            assert ok.numpy()[0] == (count == 8 or value > 0.0)

@@ -108,3 +108,45 @@ def test_kicks_and_sums_are_those_of_numpy(real):
         np.testing.assert_array_equal(np.delete(values, np.arange(size)[part]), 7.0)
     wanted = [a[part] @ b[part], weight[2 + index[part]] @ a[part] ** 2]
     np.testing.assert_allclose(sums.numpy(), wanted, rtol=0.0, atol=8 * DOF_COUNT * rounding)
+
+
+def test_errors_gradients_and_work_are_sums_of_the_range():
+    """The gradient is a difference, and weighted squares of it and of its parts are added to given sums."""
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def compute(
+        a: wp.array[wp.float64],
+        b: wp.array[wp.float64],
+        c: wp.array[wp.float64],
+        weight: wp.array[wp.float64],
+        out: wp.array[wp.float64],
+        sums: wp.array[wp.vec3d],
+        work: wp.array[wp.float64],
+        flags: wp.array[int],
+    ):
+        sums[0] = numbers.weighted_errors(a, b, weight, FIRST, DOF_COUNT)
+        start = wp.vec3d(wp.float64(1.0), wp.float64(2.0), wp.float64(3.0))
+        sums[1] = numbers.weighted_gradient(a, b, c, weight, start, FIRST, DOF_COUNT, out)
+        work[0] = numbers.numbers_work(a, b, c, FIRST, DOF_COUNT)
+        flags[0] = numbers.numbers_any(a, FIRST, DOF_COUNT)
+        flags[1] = numbers.numbers_any(work, 1, 1)
+
+    rng = np.random.default_rng(2)
+    size = FIRST + DOF_COUNT + 2
+    a, b, c = rng.normal(size=(3, size))
+    weight = rng.uniform(size=size)
+    arrays = [wp.array(x, dtype=wp.float64, device="cpu") for x in (a, b, c, weight, np.full(size, 7.0))]
+    sums = wp.zeros(2, dtype=wp.vec3d, device="cpu")
+    work, flags = wp.zeros(2, dtype=wp.float64, device="cpu"), wp.full(2, 7, dtype=int, device="cpu")
+    wp.launch(compute, dim=1, inputs=[*arrays, sums, work, flags], device="cpu")
+    part = slice(FIRST, FIRST + DOF_COUNT)
+    a, b, c, weight = a[part], b[part], c[part], weight[part]
+    expected = np.full(size, 7.0)
+    expected[part] = a - b
+    np.testing.assert_array_equal(arrays[4].numpy(), expected)
+    wanted = [[weight @ (a - b) ** 2, weight @ a**2, 0.0]]
+    wanted += [[1.0 + weight @ (a - b) ** 2, 2.0 + weight @ (a + c) ** 2, 3.0 + weight @ b**2]]
+    rounding = 2.0**-52
+    np.testing.assert_allclose(sums.numpy(), wanted, rtol=8 * DOF_COUNT * rounding)
+    np.testing.assert_allclose(work.numpy()[0], a @ (b - c), atol=8 * DOF_COUNT * rounding, rtol=0.0)
+    assert flags.numpy().tolist() == [1, 0]

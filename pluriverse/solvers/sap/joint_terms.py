@@ -68,6 +68,12 @@ class JointTermInputs:
     enforce_velocity_limit: int
 
 
+@wp.func
+def is_number(x: Any) -> bool:
+    """Return whether x is not NaN; `wp.isnan` is a call on a CPU, for which all registers are stored."""
+    return x == x
+
+
 @functools.cache
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
@@ -107,7 +113,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
             if inputs.enforce_velocity_limit != 0 and scalar:
                 speed_limit = real(inputs.velocity_limit[public])
             terms = int(0)
-            is_number = not wp.isnan(torque)
+            complete = is_number(torque)
             diagonal = real(
                 dynamics.mass_row[
                     row0 + topology.dof_row[first_dof + local] + topology.dof_depth[first_dof + local]
@@ -150,8 +156,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                                 rate = ke / kd
                                 kd = one / (dt * (one + dt * rate) * near_rigid)
                                 ke = rate * kd
-                    is_number = is_number and not wp.isnan(ke + kd)
-                    is_number = is_number and not wp.isnan(inputs.effort_limit[public])
+                    complete = complete and is_number(ke + kd)
+                    complete = complete and is_number(inputs.effort_limit[public])
                     offset = kd * target_velocity + real(inputs.act[public])
                     if ke > zero:
                         target = bounded_target(
@@ -171,7 +177,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         sap.drive_limit[dof] = limit
                 if has_limit:
                     least, most = inputs.limit_lower[public], inputs.limit_upper[public]
-                    is_number = is_number and not wp.isnan(least) and not wp.isnan(most)
+                    complete = complete and is_number(least) and is_number(most)
                     speed = wp.max(
                         wp.abs(real(dynamics.dof_velocity[dof])),
                         wp.abs(real(dynamics.dof_velocity_free[dof])),
@@ -182,10 +188,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     if lower <= window or upper <= window:
                         ke = real(inputs.limit_ke[public])
                         kd = wp.max(real(inputs.limit_kd[public]), zero)
-                        is_soft = not wp.isnan(inputs.limit_ke[public])
+                        is_soft = is_number(inputs.limit_ke[public])
                         if not is_soft:
                             ke = one / (dt * dt * near_rigid)
-                        if not wp.isnan(inputs.limit_kd[public]):
+                        if is_number(inputs.limit_kd[public]):
                             tau = kd / ke
                         elif is_soft:
                             tau = real(2.0) * wp.sqrt(diagonal / ke)  # critical damping
@@ -210,7 +216,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     terms += SPEED_LIMIT
                     sap.speed_limit[dof] = speed_limit
                     sap.speed_regularization[dof] = near_rigid
-            if not is_number or wp.isnan(speed_limit):
+            if not (complete and is_number(speed_limit)):
                 # No comparison above holds with NaN, which would switch the term off: let the cost be NaN, by
                 # which the world is frozen.
                 terms = DRIVE

@@ -96,7 +96,9 @@ def _kernels(
     convert_numbers = packed_rows(dynamics_real, real).rows_copy
     convert_back = packed_rows(real, dynamics_real).rows_copy
     copy_numbers, numbers_clear = packed_rows(real).rows_copy, packed_rows(real).numbers_clear
-    numbers_add, numbers_linear = number_functions(real).numbers_add, number_functions(real).numbers_linear
+    numbers = number_functions(real)
+    numbers_add, numbers_linear = numbers.numbers_add, numbers.numbers_linear
+    numbers_dot, numbers_work = numbers.numbers_dot, numbers.numbers_work
     space_tolerance = TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
@@ -199,7 +201,7 @@ def _kernels(
                     state = ITERATING
                     few_contacts = 1
                     release_bounds(sap, world)
-                copy_numbers(sap.velocity_start, dof0, dof_count, sap.velocity, dof0)
+                    copy_numbers(sap.velocity_start, dof0, dof_count, sap.velocity, dof0)
                 term_velocities(
                     topology,
                     dynamics,
@@ -233,9 +235,7 @@ def _kernels(
             elif state == ITERATING:
                 joint_impulses(topology, dynamics, sap, world)
                 norms = gradient_norms(topology, sap, world)
-                for dof in range(dof0, dof0 + dof_count):
-                    energy += sap.residual[dof] * (sap.velocity[dof] - sap.velocity_free[dof])
-                energy = half * energy
+                energy = half * numbers_work(sap.residual, sap.velocity, sap.velocity_free, dof0, dof_count)
                 cost_previous = cost
                 cost = energy + term_cost
                 if norms[0] <= options.optimality_abs_tol + options.optimality_rel_tol * wp.max(
@@ -352,19 +352,12 @@ def _kernels(
                     if wp.static(equality):
                         measure_springs(topology, sap, world, sap.direction, sap.spring_slope)
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
-                slope, energy_slope, energy_curvature = real(0.0), real(0.0), real(0.0)
-                for dof in range(dof0, dof0 + dof_count):
-                    d = sap.direction[dof]
-                    if d != real(0.0):
-                        slope += sap.gradient[dof] * d
-                        energy_slope += sap.residual[dof] * d
-                        energy_curvature += sap.direction_momentum[dof] * d
                 line = Line()
                 line.cost = cost
-                line.slope = slope
+                line.slope = numbers_dot(sap.gradient, sap.direction, dof0, dof_count)
                 line.energy = energy
-                line.energy_slope = energy_slope
-                line.energy_curvature = energy_curvature
+                line.energy_slope = numbers_dot(sap.residual, sap.direction, dof0, dof_count)
+                line.energy_curvature = numbers_dot(sap.direction_momentum, sap.direction, dof0, dof_count)
                 found = search_line(topology, sap, world, options, line, is_exact, coulomb)
                 alpha = found[0]
                 trials += int(found[1])

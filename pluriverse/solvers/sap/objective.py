@@ -8,6 +8,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import packed_rows
+from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
@@ -33,6 +34,9 @@ def objective_functions(
     evaluate_equalities = equality_functions(real, linear).evaluate_equalities
     evaluate_springs = spring_functions(real, linear).evaluate_springs
     rows_multiply = packed_rows(dynamics_real, real).rows_multiply
+    numbers = number_functions(real)
+    numbers_subtract, numbers_work = numbers.numbers_subtract, numbers.numbers_work
+    weighted_errors, weighted_gradient = numbers.weighted_errors, numbers.weighted_gradient
 
     @wp.func(inline=True)
     def multiply_by_mass(
@@ -68,8 +72,8 @@ def objective_functions(
         """Write A (v - v*) and A v*."""
         template = topology.world_template[world]
         dof0 = topology.world_dof[world]
-        for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):
-            sap.gradient[dof] = sap.velocity[dof] - sap.velocity_free[dof]
+        dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
+        numbers_subtract(sap.velocity, sap.velocity_free, dof0, dof_count, sap.gradient)
         multiply_by_mass(topology, dynamics, world, sap.gradient, sap.residual)
         multiply_by_mass(topology, dynamics, world, sap.velocity_free, sap.momentum_free)
 
@@ -94,22 +98,21 @@ def objective_functions(
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         dof0 = topology.world_dof[world]
-        gradient2, momentum2, impulse2 = real(0.0), real(0.0), real(0.0)
+        sums = vec3()
         for tree in range(topology.template_tree[template + 1] - first_tree):
             if sap.tree_active[topology.world_tree[world] + tree] != 0:
-                for dof in range(
-                    topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
-                ):
-                    residual = sap.residual[dof0 + dof]
-                    impulse = sap.impulse[dof0 + dof]
-                    gradient = residual - impulse
-                    momentum = residual + sap.momentum_free[dof0 + dof]
-                    sap.gradient[dof0 + dof] = gradient
-                    scale = sap.dof_scale[dof0 + dof]
-                    gradient2 += scale * gradient * gradient
-                    momentum2 += scale * momentum * momentum
-                    impulse2 += scale * impulse * impulse
-        return vec3(wp.sqrt(gradient2), wp.sqrt(momentum2), wp.sqrt(impulse2))
+                begin = topology.tree_dof[first_tree + tree]
+                sums = weighted_gradient(
+                    sap.residual,
+                    sap.impulse,
+                    sap.momentum_free,
+                    sap.dof_scale,
+                    sums,
+                    dof0 + begin,
+                    topology.tree_dof_end[first_tree + tree] - begin,
+                    sap.gradient,
+                )
+        return vec3(wp.sqrt(sums[0]), wp.sqrt(sums[1]), wp.sqrt(sums[2]))
 
     @wp.func(inline=True)
     def joint_error(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> vec3:
@@ -118,18 +121,11 @@ def objective_functions(
         Returns (|D difference|, |D impulse|, 1/2 (v - v*) . impulse), with D as in `gradient_norms`.
         """
         template = topology.world_template[world]
-        first = topology.template_dof[template]
         dof0 = topology.world_dof[world]
-        difference2, impulse2, work = real(0.0), real(0.0), real(0.0)
-        for dof in range(topology.template_dof[template + 1] - first):
-            impulse = sap.dof_impulse[dof0 + dof]
-            difference = impulse - sap.impulse[dof0 + dof]
-            work += impulse * (sap.velocity[dof0 + dof] - sap.velocity_free[dof0 + dof])
-            if impulse != real(0.0) or difference != real(0.0):
-                scale = sap.dof_scale[dof0 + dof]
-                difference2 += scale * difference * difference
-                impulse2 += scale * impulse * impulse
-        return vec3(wp.sqrt(difference2), wp.sqrt(impulse2), real(0.5) * work)
+        dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
+        sums = weighted_errors(sap.dof_impulse, sap.impulse, sap.dof_scale, dof0, dof_count)
+        work = numbers_work(sap.dof_impulse, sap.velocity, sap.velocity_free, dof0, dof_count)
+        return vec3(wp.sqrt(sums[0]), wp.sqrt(sums[1]), real(0.5) * work)
 
     return SimpleNamespace(
         multiply_by_mass=multiply_by_mass,

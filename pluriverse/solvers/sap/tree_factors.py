@@ -12,6 +12,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import packed_rows
+from pluriverse.math.number_rows import number_functions
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import sap_struct
 
@@ -29,7 +30,9 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         rows.ltdl_solve_up,
         rows.ltdl_solve_down,
     )
+    diagonal_add, is_diagonal_positive = rows.diagonal_add, rows.is_diagonal_positive
     rows_copy = packed_rows(dynamics_real, linear).rows_copy
+    numbers_any = number_functions(real).numbers_any
 
     @wp.func(inline=True)
     def write_joint_hessian(
@@ -45,11 +48,17 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         dof0 = topology.world_dof[world]
         row0 = topology.world_row[world]
         rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
-        for dof in range(topology.template_dof[template + 1] - first):
-            index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-            sap.hessian_row[index] = sap.hessian_row[index] + linear(
-                sap.dof_curvature[dof0 + dof] + diag_shift
-            )
+        diagonal_add(
+            sap.hessian_row,
+            row0,
+            topology.dof_depth,
+            topology.dof_row,
+            first,
+            topology.template_dof[template + 1] - first,
+            sap.dof_curvature,
+            dof0,
+            diag_shift,
+        )
 
     @wp.func(inline=True)
     def factorize_tree(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, tree: int) -> int:
@@ -86,18 +95,13 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         if wp.static(linear is dynamics_real):
             dof0 = topology.world_dof[world]
             row0 = topology.world_row[world]
-            is_mass = int(diag_shift == real(0.0))
-            for dof in range(topology.template_dof[template + 1] - first):
-                if sap.dof_curvature[dof0 + dof] != real(0.0):
-                    is_mass = 0
-            if is_mass != 0:
+            count = topology.template_dof[template + 1] - first
+            if diag_shift == real(0.0) and numbers_any(sap.dof_curvature, dof0, count) == 0:
                 size = topology.template_row_size[template]
                 rows_copy(dynamics.factor_row, row0, size, sap.hessian_row, row0)
-                for dof in range(topology.template_dof[template + 1] - first):
-                    index = row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]
-                    if not sap.hessian_row[index] > linear(0.0):
-                        return 0
-                return 1
+                return is_diagonal_positive(
+                    sap.hessian_row, row0, topology.dof_depth, topology.dof_row, first, count
+                )
         write_joint_hessian(topology, dynamics, sap, world, diag_shift)
         for tree in range(topology.template_tree[template + 1] - first_tree):
             if sap.tree_active[tree0 + tree] != 0:
