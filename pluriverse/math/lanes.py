@@ -125,3 +125,8 @@ def is_tile(worlds: wp.array[int], first: int, world_template: wp.array[int]) ->
         if world_template[world] != template:
             return False
     return True
+
+
+def lane_count(device: wp.Device) -> int:
+    """Return how many entries of a list of worlds one thread of a tiled kernel takes on a device."""
+    return 1 if device.is_cuda else LANES
