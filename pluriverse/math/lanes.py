@@ -31,8 +31,8 @@ _TYPES = """
     using M3 = wp::mat_t<3, 3, T>;
     using Q = wp::quat_t<T>;
     // Lane l of b[k] becomes lane k of a[l].
-    auto transpose = [](const T* a, T* b) {
-        T p[8], q[8];
+    auto transpose = [](const auto* a, auto* b) {
+        __typeof__(a[0] + a[0]) p[8], q[8];
         #pragma unroll
         for (int i = 0; i < 8; i += 2) {
             p[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
@@ -110,6 +110,11 @@ def lane_code(real: Any, text: str) -> str:
     return f"#if !defined(__CUDA_ARCH__)\n{lane_types(real)}{text}\n#endif\n"
 
 
+def lane_count(device: wp.Device) -> int:
+    """Return how many entries of a list of worlds a thread takes: those of a tile on a CPU, one on a GPU."""
+    return LANES if device.is_cpu else 1
+
+
 @wp.func
 def is_tile(worlds: wp.array[int], first: int, world_template: wp.array[int]) -> bool:
     """Return whether eight entries of a list from `first` on are worlds of one template."""
@@ -125,8 +130,3 @@ def is_tile(worlds: wp.array[int], first: int, world_template: wp.array[int]) ->
         if world_template[world] != template:
             return False
     return True
-
-
-def lane_count(device: wp.Device) -> int:
-    """Return how many entries of a list of worlds one thread of a tiled kernel takes on a device."""
-    return 1 if device.is_cuda else LANES
