@@ -52,15 +52,27 @@ class BoundedLaw(ContactLaw):
 
 
 def with_bounds(problem: DenseProblem, bounds: np.ndarray | None) -> DenseProblem:
-    """Return the problem with bounds of friction [N·s], or with Coulomb's law for None."""
+    """Return the problem with bounds of friction [N·s], or with Coulomb's law for None.
+
+    Equality constraints, which come behind the contacts, stay as they are.
+    """
     names = [field.name for field in dataclasses.fields(ContactLaw)]
     laws = [
         BoundedLaw(
             **{name: getattr(law, name) for name in names}, bound=None if bounds is None else bounds[index]
         )
+        if isinstance(law, ContactLaw)
+        else law
         for index, law in enumerate(problem.contacts)
     ]
     return dataclasses.replace(problem, contacts=laws)
+
+
+def contact_impulses(problem: DenseProblem, v: np.ndarray) -> np.ndarray:
+    """Return the impulses of all contacts, without those of equality constraints, shape [contact, 3]."""
+    pairs = zip(problem.jacobians, problem.contacts, strict=True)
+    impulses = [law.impulse(jacobian @ v) for jacobian, law in pairs if isinstance(law, ContactLaw)]
+    return np.array(impulses).reshape(-1, 3)
 
 
 def solve_coulomb(problem: DenseProblem, tolerance: float = 1e-10) -> np.ndarray:
@@ -70,13 +82,13 @@ def solve_coulomb(problem: DenseProblem, tolerance: float = 1e-10) -> np.ndarray
         RuntimeError: the relative change of the bounds did not fall to `tolerance`.
     """
     v = problem.minimize()
-    bounds = problem.contact_impulses(v)[:, 2]
+    bounds = contact_impulses(problem, v)[:, 2]
     for round in range(ROUNDS_MAX):
         held = with_bounds(problem, bounds)
         v = held.minimize(guess=v)
-        impulses = held.contact_impulses(v)
+        impulses = contact_impulses(held, v)
         slides = np.hypot(impulses[:, 0], impulses[:, 1]) > 0.999999 * np.array(
-            [law.mu for law in problem.contacts]
+            [law.mu for law in problem.contacts if isinstance(law, ContactLaw)]
         ) * np.minimum(bounds, impulses[:, 2])
         change = np.where(slides, impulses[:, 2] - bounds, 0.0)
         if np.abs(change).max(initial=0.0) <= tolerance * impulses[:, 2].max(initial=0.0):

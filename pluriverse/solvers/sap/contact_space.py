@@ -25,6 +25,8 @@ thirty contacts of which few carry force. With Coulomb's law those are solved th
 them those that would at the minimum that was found without them, until there are none. Only what acts takes
 part and decides whether there is room, so that a world does not notice what else is near.
 
+Constraints between joints are eliminated from W first (`joint_coupling`).
+
 With convex friction it pays for few contacts, with no more components than there are degrees of freedom:
 what it costs grows with their number cubed.
 """
@@ -45,6 +47,7 @@ from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.coulomb import coulomb_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
+from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, SPACE_HELD_CONTACTS_MAX, sap_struct
@@ -67,8 +70,10 @@ ROUNDS_MAX = wp.constant(40)
 
 
 @functools.cache
-def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
-    """Return `find_direction` for the given precisions, for contacts without moments."""
+def contact_space_functions(
+    real: Any, linear: Any, dynamics_real: Any, equality: bool = False
+) -> SimpleNamespace:
+    """Return `find_direction` for contacts without moments, with or without constraints between joints."""
     vec3, vec6 = vec3_type(real), vec6_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     cone = cone_functions(real)
@@ -84,6 +89,10 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
     contact_mobility, spread_impulse = mobility.contact_mobility, mobility.spread_impulse
     add_velocities = mobility.add_velocities
     add_impulses, contact_step = mobility.add_impulses, mobility.contact_step
+    couplings = joint_coupling_functions(real, linear)
+    count_couplings, list_couplings = couplings.count_couplings, couplings.list_couplings
+    measure_couplings, couplings_work = couplings.measure_couplings, couplings.couplings_work
+    eliminate_couplings, restore_couplings = couplings.eliminate_couplings, couplings.restore_couplings
     approach_bounds = friction_bound_functions(real, linear).approach_bounds
     find_coulomb_impulses = coulomb_functions(real, linear).find_coulomb_impulses
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
@@ -297,7 +306,10 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
         basis = region * dof_capacity * padded
         mobility0 = region * 3 * contact_capacity * padded
         work = region * work_size
-        m = 3 * count
+        coupled = int(0)
+        if wp.static(equality):
+            coupled = count_couplings(sap, world)
+        m = 3 * count + coupled
         stride = (m + 7) / 8 * 8
         numbers_clear(sap.space_basis, basis, dof_count * stride)
         for c in range(count):
@@ -313,12 +325,16 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             add_chain(
                 topology, dynamics, sap, world, slot, sap.contact_dof1[slot], arm1, real(1.0), entry, stride
             )
+        if wp.static(equality):
+            list_couplings(sap, world, contact0, count, basis, stride)
         add_velocities(
             sap.space_basis, basis, dof_count, m, sap.direction_momentum, dof0, sap.space_velocity, contact0
         )
         for c in range(contact0, contact0 + count):
             slot = sap.space_slot[c]
             sap.contact_slope[slot] = sap.space_velocity[c] - sap.contact_velocity[slot]
+        if wp.static(equality):
+            measure_couplings(sap, world, contact0, count)
         contact_mobility(
             sap.hessian_row,
             topology.world_row[world],
@@ -337,10 +353,16 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             sap.space_velocity,
             contact0,
         )
+        if wp.static(equality):
+            if coupled > 0:
+                if eliminate_couplings(sap, contact0, count, coupled, mobility0) == 0:
+                    return 0
         for c in range(contact0, contact0 + count):
             sap.space_free[c] = sap.space_velocity[c]
         if known > 0:
-            add_impulses(sap.space_mobility, mobility0, m, sap.space_impulse, contact0, sap.space_velocity)
+            add_impulses(
+                sap.space_mobility, mobility0, 3 * count, sap.space_impulse, contact0, sap.space_velocity
+            )
         searching = int(1)
         round = int(0)
         relaxation = real(0.0)
@@ -374,6 +396,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                         sap.space_velocity[c] = sap.space_free[c]
                 if searching != 0 and (round > ROUNDS_MAX or count > HELD_CONTACTS_MAX):
                     return 0
+        if wp.static(equality):
+            if coupled > 0:
+                restore_couplings(sap, contact0, count, coupled, mobility0)
         spread_impulse(
             sap.space_basis,
             basis,
@@ -389,6 +414,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             slot = sap.space_slot[c]
             gained = sap.space_velocity[c] - sap.contact_velocity[slot] - sap.contact_slope[slot]
             energy += wp.dot(sap.space_impulse[c], gained)
+        if wp.static(equality):
+            energy += couplings_work(sap, world, contact0, count)
+            measure_couplings(sap, world, contact0, count)
         sap.cost[world] = real(0.5) * energy
         return 1
 
@@ -427,6 +455,9 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
             if sap.contact_rn[slot] > real(0.0):
                 total += 1
         solved = int(0)
+        has_couplings = int(0)
+        if wp.static(equality):
+            has_couplings = count_couplings(sap, world)
         count = list_carrying(sap, world, contact0, contact_capacity, 0, friction_follows, 0)
         listed = int(-1)
         while listed < count:
@@ -458,7 +489,7 @@ def contact_space_functions(real: Any, linear: Any, dynamics_real: Any) -> Simpl
                     solve_tree_up(topology, sap, world, tree)
             solved = int(1)
             sap.cost[world] = real(0.0)
-            if count > 0:
+            if count + has_couplings > 0:
                 solved = solve_contacts(
                     topology,
                     dynamics,

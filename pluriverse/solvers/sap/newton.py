@@ -32,6 +32,7 @@ from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, DILATION_RO
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
+from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.options import (
@@ -82,7 +83,8 @@ def _kernels(
         hessian.assemble,
         hessian.factorize_and_solve,
     )
-    find_direction = contact_space_functions(real, linear, dynamics_real).find_direction
+    find_direction = contact_space_functions(real, linear, dynamics_real, equality).find_direction
+    only_couples_joints = joint_coupling_functions(real, linear).only_couples_joints
     search_line = line_search_functions(real, linear, equality, moments).search_line
     limit_recovery = recovery_functions(real, linear, dynamics_real).limit_recovery
     release_bounds = friction_bound_functions(real, linear).release_bounds
@@ -169,11 +171,7 @@ def _kernels(
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
         if wp.static(equality):
-            if (
-                sap.equality_start[world] != sap.equality_start[world + 1]
-                or sap.spring_start[world] != sap.spring_start[world + 1]
-            ):
-                few_contacts = 0
+            few_contacts = int(only_couples_joints(sap, world))
         if active == 0:
             by_optimality = 1
         if wp.static(linear is real and not moments):

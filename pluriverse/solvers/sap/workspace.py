@@ -13,6 +13,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.math.chain_mobility import CHAIN_SIZE, LANES, WORK_SIZE
+from pluriverse.math.mobility_elimination import ELIMINATED_MAX
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.model import Contacts, Model
 
@@ -27,6 +28,8 @@ SPACE_CONTACTS_MAX = 16
 """Largest number of acting contacts of a world that is solved in contact space (`contact_space`)."""
 SPACE_HELD_CONTACTS_MAX = 12
 """The same with convex friction, or with fixed bounds of friction."""
+SPACE_COUPLINGS_MAX = ELIMINATED_MAX
+"""Largest number of constraints between joints of such a world."""
 SPACE_DOFS_MAX = 64
 """Largest number of degrees of freedom of such a world: the mobility is computed for all of them."""
 
@@ -292,7 +295,9 @@ class SapWorkspace:
             default=0,
         )
         capacity = int(self.contact_capacity.max(initial=0))
-        self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX)
+        # Three constraints between joints take the room of a contact.
+        coupled = min(int(equality_count.max(initial=0)), SPACE_COUPLINGS_MAX)
+        self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX) + -(-coupled // 3)
         m, kept = 3 * self.space_contact_count, 3 * min(capacity, SPACE_HELD_CONTACTS_MAX)
         self.space_work_count = max(2 * (m + 16) ** 2, 2 * kept * kept + kept)
         given |= self._contact_space(model, real)

@@ -1,0 +1,157 @@
+"""Elimination of impulses with a linear law from a mobility, in native code.
+
+Of m + e impulse components with velocities u = u0 + W p, the last e obey u + D p = g at all times, as those
+of constraints between joints do. So they are a function of the others,
+
+    p_e = y - Y p,    Y = (W_ee + D)^-1 W_em,    y = (W_ee + D)^-1 (g - u0_e),
+
+and what is left for the others is a problem of the same kind, with the mobility W_mm - W_me Y and the
+velocities u0_m + W_me y without impulses. Its size does not grow with e.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.dense import CTYPE
+from pluriverse.math.precision import vec3_type
+
+ELIMINATED_MAX = 12
+"""Most components e that can be eliminated."""
+
+_LAYOUT = """
+    const int wide = (m + e + 7) & ~7;  // from row to row of the whole mobility
+    V* W = w.data + wbase;
+    V* u = (V*)(velocity.data + cbase);
+    const V* D = (const V*)(compliance.data + cbase);
+    const V* g = (const V*)(wanted.data + cbase);
+"""
+
+_ELIMINATE = """
+    const int narrow = (m + 7) & ~7;  // from row to row of what is left
+    // Rows m to m + e hold W_em and W_ee. They become Y and the factor of W_ee + D = L L^T.
+    V* E = W + m * wide;
+    V* y = u + m;
+    for (int i = 0; i < e; ++i) {
+        E[i * wide + m + i] += D[m + i];
+        y[i] = g[m + i] - y[i];
+    }
+    V kept[LIMIT];
+    for (int i = 0; i < e; ++i) {
+        V* ei = E + i * wide;
+        for (int k = 0; k < i; ++k) {
+            V s = ei[m + k];
+            const V* ek = E + k * wide + m;
+            for (int j = 0; j < k; ++j) s -= ei[m + j] * ek[j];
+            ei[m + k] = s * ek[k];  // the diagonal holds 1 / L_kk
+        }
+        V s = ei[m + i];
+        for (int j = 0; j < i; ++j) s -= ei[m + j] * ei[m + j];
+        if (!(s > V(0))) return 0;
+        ei[m + i] = V(1) / sqrt(s);
+    }
+    // W_me stays in the last columns of the first m rows while W_em becomes Y.
+    for (int i = 0; i < e; ++i) {
+        V* __restrict ei = E + i * wide;
+        for (int k = 0; k < i; ++k) {
+            const V l = ei[m + k];
+            const V* ek = E + k * wide;
+            for (int a = 0; a < m; ++a) ei[a] -= l * ek[a];
+            y[i] -= l * y[k];
+        }
+        const V inverse = ei[m + i];
+        for (int a = 0; a < m; ++a) ei[a] *= inverse;
+        y[i] *= inverse;
+    }
+    for (int i = e - 1; i >= 0; --i) {
+        V* __restrict ei = E + i * wide;
+        for (int k = i + 1; k < e; ++k) {
+            const V l = E[k * wide + m + i];
+            const V* ek = E + k * wide;
+            for (int a = 0; a < m; ++a) ei[a] -= l * ek[a];
+            y[i] -= l * y[k];
+        }
+        const V inverse = ei[m + i];
+        for (int a = 0; a < m; ++a) ei[a] *= inverse;
+        y[i] *= inverse;
+    }
+    // What is left moves to the front, row by row: no row is written over one that is still to be read.
+    for (int a = 0; a < m; ++a) {
+        const V* from = W + a * wide;
+        V* to = W + a * narrow;
+        V rate = u[a];
+        for (int i = 0; i < e; ++i) {
+            kept[i] = from[m + i];
+            rate += kept[i] * y[i];
+        }
+        u[a] = rate;
+        for (int b = 0; b < m; ++b) to[b] = from[b];
+        for (int b = m; b < narrow; ++b) to[b] = V(0);
+        for (int i = 0; i < e; ++i) {
+            const V s = kept[i];
+            if (s == V(0)) continue;
+            const V* ei = E + i * wide;
+            for (int b = 0; b < m; ++b) to[b] -= s * ei[b];
+        }
+    }
+    return 1;
+"""
+
+_RESTORE = """
+    const V* E = W + m * wide;
+    V* p = (V*)(impulse.data + cbase);
+    for (int i = 0; i < e; ++i) {
+        const V* ei = E + i * wide;
+        V s = u[m + i];
+        for (int a = 0; a < m; ++a) s -= ei[a] * p[a];
+        p[m + i] = s;
+        u[m + i] = g[m + i] - D[m + i] * s;
+    }
+"""
+
+
+@functools.cache
+def mobility_elimination_functions(real: Any) -> SimpleNamespace:
+    """Return the functions for impulses in `real`.
+
+    - `eliminate_last(w, wbase, m, e, compliance, wanted, cbase, velocity)`: replaces the mobility W of m + e
+      components, and their velocities u0, by those of the first m with the law of the last e. `compliance` is
+      D, `wanted` g. Leaves y where u0 of the last ones was, and Y behind what is left of W. Returns 0 if
+      W + D of the last ones is not positive definite.
+    - `restore_last(w, wbase, m, e, compliance, wanted, cbase, velocity, impulse)`: the impulses and
+      velocities of the last ones for the `impulse` of the first m.
+
+    Rows of W are as many numbers apart as it has columns, rounded up to a multiple of 8, with zeros behind
+    the last. The others are arrays of vectors whose numbers are taken one after the other.
+    """
+    vec3 = vec3_type(real)
+    head = f"using V = {CTYPE[real]}; constexpr int LIMIT = {ELIMINATED_MAX};"
+
+    @wp.func_native(head + _LAYOUT + _ELIMINATE)
+    def eliminate_last(
+        w: wp.array[real],
+        wbase: int,
+        m: int,
+        e: int,
+        compliance: wp.array(dtype=vec3),
+        wanted: wp.array(dtype=vec3),
+        cbase: int,
+        velocity: wp.array(dtype=vec3),
+    ) -> int: ...
+
+    @wp.func_native(head + _LAYOUT + _RESTORE)
+    def restore_last(
+        w: wp.array[real],
+        wbase: int,
+        m: int,
+        e: int,
+        compliance: wp.array(dtype=vec3),
+        wanted: wp.array(dtype=vec3),
+        cbase: int,
+        velocity: wp.array(dtype=vec3),
+        impulse: wp.array(dtype=vec3),
+    ): ...
+
+    return SimpleNamespace(eliminate_last=eliminate_last, restore_last=restore_last)

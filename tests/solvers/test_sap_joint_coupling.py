@@ -1,0 +1,184 @@
+"""Worlds whose joints are coupled are solved in the space of their contacts."""
+
+import numpy as np
+import pytest
+
+import pluriverse as pv
+from pluriverse import Contacts, ModelBuilder, SolverSAP
+from tests.oracles.coulomb_dense import contact_impulses, solve_coulomb, with_bounds
+from tests.oracles.equality_dense import add_equality
+from tests.oracles.multibody_dense import DenseWorld, dense_problem
+from tests.oracles.random_scenes import random_contacts, random_world, randomize_state
+from tests.solvers.test_sap_reference import DT, PRESETS, softening
+
+KINDS = ((6,), (5, 3), (1, 4, 1, 3), (8,))
+"""Numbers of bodies of the trees of each kind of world."""
+COUPLINGS = (1, 4, 2, 3)
+# Relative difference of velocities that the default tolerance of the gradient leaves.
+AGREEMENT = 1e-4
+
+
+class Batch:
+    """Random worlds with constraints between joints of the same tree and of others, and one switched off."""
+
+    def __init__(self, contact_count: int) -> None:
+        rng = np.random.default_rng(5)
+        builder = ModelBuilder()
+        for sizes, count in zip(KINDS, COUPLINGS, strict=True):
+            scalar = (pv.JointType.REVOLUTE, pv.JointType.PRISMATIC)
+            world = random_world(rng, sizes, (*scalar, pv.JointType.BALL, *scalar))
+            joints = [int(j) for j in np.flatnonzero(np.isin(world.joint_type, scalar))]
+            for index in range(count):
+                first, second = rng.choice(joints, 2, replace=False)
+                polycoef = (rng.normal(), *rng.normal(size=2), 0.0, 0.0)
+                world.add_equality_constraint_joint(int(first), int(second), polycoef=polycoef)
+                if index == 0:
+                    world.add_equality_constraint_joint(joints[0], polycoef=[0.3], enabled=False)
+            builder.add_world(world)
+        self.model = builder.finalize("cpu")
+        self.state, self.control = self.model.state(), self.model.control()
+        self.contacts = Contacts(self.model, contact_count)
+        for world in range(self.model.world_count):
+            randomize_state(self.model, self.state, self.control, rng, world)
+            random_contacts(self.model, self.state, self.control, self.contacts, rng, world, contact_count)
+
+    def problem(self, world: int):
+        problem = dense_problem(
+            self.model,
+            self.state,
+            self.control,
+            self.contacts,
+            DT,
+            world=world,
+            softening=softening,
+            **PRESETS["standard"],
+        )
+        start = self.model.equality_constraint_world_start.numpy()
+        dense = DenseWorld(self.model, self.state, self.control, world, DT)
+        add_equality(problem, dense, start[world], start[world + 1])
+        return problem
+
+    def solve(self, law: str, *, in_contact_space: bool = True) -> SolverSAP:
+        solver = SolverSAP(self.model, position_integration="midpoint", friction_law=law)
+        solver.prepare(self.contacts)
+        if not in_contact_space:
+            solver.workspace.space_dof_count = 0
+        solver.step(self.state, self.model.state(), self.control, self.contacts, DT)
+        assert solver.unconverged_step_count.numpy().sum() == 0
+        return solver
+
+    def velocity(self, solver: SolverSAP, world: int) -> np.ndarray:
+        """Velocities of a world, in the oracle's order."""
+        dof0 = self.model.topology.world_dof.numpy()[world]
+        public = self.model.templates[self.model.world_template[world]].dof_public
+        result = np.zeros(len(public))
+        result[public] = solver.workspace.velocity.numpy()[dof0 : dof0 + len(public)]
+        return result
+
+
+def test_convex_solutions_equal_the_reference():
+    """In the space of contacts, for which there are few enough, and outside of it."""
+    batch = Batch(contact_count=4)
+    for in_contact_space in (True, False):
+        solver = batch.solve("convex", in_contact_space=in_contact_space)
+        for world in range(batch.model.world_count):
+            found, expected = batch.velocity(solver, world), batch.problem(world).minimize()
+            assert np.linalg.norm(found - expected) <= AGREEMENT * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("contact_count", [4, 8])
+def test_solutions_obey_coulombs_law(contact_count):
+    """A (v - v*) = J^T gamma with all impulses at v, to ten times the tolerance of the gradient.
+
+    With four contacts an independent solver finds the same velocities. With eight, Coulomb's law has two
+    solutions in one of these worlds, and that solver finds the other one.
+    """
+    batch = Batch(contact_count)
+    solver = batch.solve("coulomb")
+    pushing = 0
+    for world in range(batch.model.world_count):
+        problem, found = batch.problem(world), batch.velocity(solver, world)
+        coulomb = with_bounds(problem, None)
+        assert coulomb.optimality(found) <= 1e-5
+        if contact_count == 4:
+            expected = solve_coulomb(problem)
+            assert np.linalg.norm(found - expected) <= AGREEMENT * np.linalg.norm(expected)
+        pushing += int((contact_impulses(coulomb, found)[:, 2] > 0.0).sum())
+    assert pushing >= contact_count
+
+
+def test_every_world_with_coupled_joints_gives_the_same_bits_alone():
+    """Grippers in one batch, and each of them alone."""
+    builders = [_gripper(count, cube) for count, cube in ((2, True), (4, True), (14, True), (2, False))]
+    together = ModelBuilder()
+    for builder in builders:
+        together.add_world(builder)
+    results = []
+    for model in (together.finalize("cpu"), *(_alone(builder).finalize("cpu") for builder in builders)):
+        simulation = pv.Simulation(model, dt=0.005, threads=1)
+        simulation.step(20)
+        results.append(simulation.state.joint_q.numpy())
+    np.testing.assert_array_equal(results[0], np.concatenate(results[1:]))
+
+
+def _alone(builder: ModelBuilder) -> ModelBuilder:
+    """Return a builder of one world."""
+    single = ModelBuilder()
+    single.add_world(builder)
+    return single
+
+
+def _gripper(fingers: int, cube: bool) -> ModelBuilder:
+    """Fingers on a rail, each of which mirrors the one before, about a cube on the ground."""
+    builder = ModelBuilder()
+    drive = {"target_ke": 1000.0, "target_kd": 50.0, "effort_limit": 20.0, "friction": 0.2}
+    joints = []
+    for index in range(fingers):
+        link = builder.add_link(mass=0.1, inertia=np.eye(3) * 1e-5)
+        builder.add_shape_box(link, hx=0.01, hy=0.02, hz=0.02)
+        place = ((-0.05 if index % 2 == 0 else 0.05, 0.1 * (index // 2), 0.03), (0.0, 0.0, 0.0, 1.0))
+        axis = (1.0 if index % 2 == 0 else -1.0, 0.0, 0.0)
+        joints.append(
+            builder.add_joint_prismatic(-1, link, parent_xform=place, axis=axis, target_pos=0.002, **drive)
+        )
+        builder.add_articulation([joints[-1]])
+        if index > 0:
+            builder.add_equality_constraint_joint(joints[-1], joints[-2], polycoef=[0.0, 1.0, 0.0, 0.0, 0.0])
+    if cube:
+        body = builder.add_body(xform=((0.0, 0.0, 0.02), (0.0, 0.0, 0.0, 1.0)))
+        builder.add_shape_box(body, hx=0.02, hy=0.02, hz=0.02)
+    builder.add_ground_plane()
+    return builder
+
+
+def test_mirrored_fingers_beside_a_cube_take_few_iterations():
+    """A cube at rest and fingers that move are solved by whole steps: one, or two where friction turns.
+
+    Outside of contact space they take a line search at each change of a contact or of friction.
+    """
+    model = _gripper(2, True).finalize("cpu")
+    simulation = pv.Simulation(model, dt=0.005, decimation=1, threads=1)
+    counts = []
+    for step in range(60):
+        if step == 30:
+            target = simulation.control.joint_target_pos.numpy()
+            target[:2] = -0.004
+            simulation.control.joint_target_pos.assign(target)
+        simulation.step()
+        counts.append(int(simulation.solver.last_solve_iterations.numpy()[0]))
+        q = simulation.state.joint_q.numpy()
+        assert abs(q[0] - q[1]) < 1e-5
+    assert simulation.solver.last_line_search_iterations.numpy()[0] == 0
+    assert np.mean(counts) < 1.5
+    assert max(counts) <= 3
+
+
+def test_more_couplings_than_fit_contact_space_are_solved_outside_of_it():
+    """Fourteen fingers, thirteen of which mirror another one, move as two do."""
+    positions = []
+    for count in (2, 14):
+        simulation = pv.Simulation(_gripper(count, False).finalize("cpu"), dt=0.005, threads=1)
+        simulation.step(10)
+        assert simulation.solver.unconverged_step_count.numpy().sum() == 0
+        positions.append(simulation.state.joint_q.numpy())
+    np.testing.assert_allclose(positions[1], np.full(14, positions[0][0]), rtol=1e-4, atol=1e-7)
