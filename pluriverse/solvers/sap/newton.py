@@ -33,6 +33,7 @@ from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
+from pluriverse.solvers.sap.joint_pieces import joint_piece_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.options import (
@@ -75,6 +76,7 @@ def _kernels(
     multiply_by_mass, begin_momenta = objective.multiply_by_mass, objective.begin_momenta
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
     joint_error = objective.joint_error
+    linearize_joints = joint_piece_functions(real, linear).linearize_joints
     sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
     term_velocities, joint_impulses = sweeps.term_velocities, sweeps.joint_impulses
     hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
@@ -228,6 +230,8 @@ def _kernels(
                     state = ITERATING
                 elif solves >= SOLVES_MAX:
                     is_start = 1
+                else:
+                    linearize_joints(topology, sap, world, options.dt, int(solves == 1))
                 if is_start != 0:
                     continue
             elif state == ITERATING:

@@ -122,6 +122,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "gradient": Field("dof", real, "residual minus impulse [N·s or N·m·s]"),
         "dof_impulse": Field("dof", real, "impulse of the terms of joints [N·s or N·m·s]"),
         "dof_curvature": Field("dof", real, "second derivative of their cost [kg or kg·m²]"),
+        "dof_pieces": Field("dof", int, "pieces of drive and dry friction that a whole step was made with"),
         "contact_velocity": Field("slot", vec3, "v_c, contact frame [m/s]"),
         "contact_impulse": Field("slot", vec3, "gamma on the body of shape1, contact frame [N·s]"),
         "contact_spin": Field("moment slot", vec3, "relative angular velocity, contact frame [rad/s]"),
