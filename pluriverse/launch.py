@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from typing import Any, TypeVar
 
 import warp as wp
@@ -22,7 +22,7 @@ BLOCK_DIM = 32
 # modules without thought of other threads, too. So recordings and launches from Python hold this lock;
 # replays of recorded graphs need none.
 RECORDING = threading.RLock()
-# Modules that take longest to compile: 6, 5, 2, 2 and 2 s of 34. Begun last, one of them would keep one core
+# Modules that take longest to compile: 8, 4, 2, 2 and 1 s of 32. Begun last, one of them would keep one core
 # busy when the others have nothing left to do.
 _COMPILED_FIRST = (
     "pluriverse.solvers.sap.newton",
@@ -31,6 +31,8 @@ _COMPILED_FIRST = (
     "pluriverse.solvers.sap.candidates",
     "pluriverse.solvers.sap.contact.",
 )
+# Names of the modules whose kernels were launched so far, be it for no worlds.
+_launched: set[str] = set()
 # The list that launches go into while `record` makes one; whoever reads or writes it holds RECORDING.
 _list: LaunchList | None = None
 install()
@@ -90,6 +92,7 @@ def launch_kernel(
     All launches of the package go through here: a module is compiled anew for every size of blocks.
     """
     with RECORDING:
+        _launched.add(kernel.module.name)
         listed = _list is not None and not record_cmd
         command = wp.launch(
             kernel,
@@ -212,10 +215,18 @@ def _operation_count(graph: wp.Graph) -> int:
     return runtime.core.wp_apic_get_operation_count(graph.apic_state)
 
 
-def load_kernels(device: Any, *, max_workers: int) -> None:
-    """Compile all kernels declared so far, or load them from the kernel cache, in parallel."""
+def load_kernels(device: Any, *, max_workers: int, later: Collection[str] = ()) -> None:
+    """Compile all kernels declared so far, or load them from the kernel cache, in parallel.
+
+    Args:
+        device: Where the kernels will run.
+        max_workers: Number of threads that compile.
+        later: Names of modules that somebody else will load, unless kernels of them were launched already.
+    """
     progress = install()
     modules = declared_modules()
+    if modules is not None:
+        modules = [module for module in modules if module.name not in later or module.name in _launched]
     total = None if modules is None else len(modules)
     shown = contextlib.nullcontext() if progress is None else progress.loading(total)
     with RECORDING, shown:

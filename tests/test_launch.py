@@ -48,6 +48,20 @@ def test_steps_are_launched_and_loaded_in_blocks_of_one_size(falling_box, monkey
     assert sizes == {"launch": {BLOCK_DIM}, "load": {BLOCK_DIM}}
 
 
+def test_modules_for_later_are_left_out_until_something_of_them_was_launched(falling_box, monkeypatch):
+    """Whoever names modules loads them; what was launched, be it for no worlds, is needed at once."""
+    loaded = []
+    monkeypatch.setattr(wp, "force_load", lambda **named: loaded.append({m.name for m in named["modules"]}))
+    Simulation(falling_box, dt=0.005, record=False).step(1)
+    loaded.clear()
+    late, launched = "pluriverse.dynamics.loops", "pluriverse.collision.broad_phase"
+    monkeypatch.setattr(launch_module, "_launched", {launched})
+    launch_module.load_kernels(wp.get_device("cpu"), max_workers=1, later=[late, launched])
+    launch_module.load_kernels(wp.get_device("cpu"), max_workers=1)
+    assert loaded[1] - loaded[0] == {late}
+    assert launched in loaded[0]
+
+
 @wp.kernel(enable_backward=False)
 def scale_and_add(values: wp.array[float], factor: float, summand: wp.vec2):
     """Replace x by factor x + summand.x + summand.y: launches in another order give other numbers."""

@@ -1,7 +1,8 @@
 """Precompilation: with an empty kernel cache, the first kernels are compiled while Python still reads files.
 
 All kernels of a simulation are compiled at once, when its model is complete and it is known which ones there
-are. Until then the compiler would be idle, so a thread begins with those that all simulations need.
+are. Until then the compiler would be idle, so a thread begins with those that all simulations need. What no
+step needs, but what comes between steps, it compiles when the first steps have been made.
 """
 
 import contextlib
@@ -19,14 +20,22 @@ from pluriverse.launch import load_kernels_of
 # Modules whose kernels do not depend on the model, in the order in which a simulation launches them.
 _NEEDED = (
     *("model.drive_targets", "collision.shape_update", "simulation.statistics", "launch_list"),
-    *("collision.broad_phase", "simulation.carry_over", "collision.idle_contacts", "model.indices"),
-    *("model.world_list", "collision.contact_kinematics", "solvers.reset", "dynamics.body_acceleration"),
-    *("dynamics.loops", "simulation.world_copy"),
+    *("collision.broad_phase", "simulation.carry_over", "collision.idle_contacts"),
+)
+# The same, of kernels that are launched between steps, if at all: 1.6 s of processor time.
+_NEEDED_LATER = (
+    *("solvers.reset", "solvers.unfreeze", "model.indices", "model.world_list", "simulation.world_copy"),
+    *("dynamics.body_acceleration", "collision.contact_kinematics", "dynamics.joint_selection"),
+    "dynamics.loops",
 )
 # Pause [s] between two modules, in which a thread that has to launch something gets the lock of launches.
 YIELD_TIME = 2e-3
+# Pause [s] between two looks whether the process ends, while the first steps are waited for.
+WAIT_TIME = 0.05
 _lock = threading.Lock()
 _has_begun = False
+_thread: threading.Thread | None = None
+_has_stepped = threading.Event()
 
 
 def begin_precompiling(device: wp.Device) -> None:
@@ -34,7 +43,7 @@ def begin_precompiling(device: wp.Device) -> None:
 
     Nothing is done where it is in the kernel cache, or on a machine with one core.
     """
-    global _has_begun
+    global _has_begun, _thread
     with _lock:
         if _has_begun or not device.is_cpu or (os.cpu_count() or 1) < 2:
             return
@@ -42,7 +51,21 @@ def begin_precompiling(device: wp.Device) -> None:
     module = wp.get_module("pluriverse.launch_list")
     cache = Path(wp.config.kernel_cache_dir or "")  # set, since there is a device
     if not (cache / module.get_module_identifier(block_dim=1)).exists():
-        threading.Thread(target=_precompile, args=(device,), name="pluriverse precompilation").start()
+        _thread = threading.Thread(target=_precompile, args=(device,), name="pluriverse precompilation")
+        _thread.start()
+
+
+def modules_compiled_later() -> list[str]:
+    """Return the modules of Warp that will be compiled after the first steps."""
+    if _thread is None or not _thread.is_alive():
+        return []
+    return [f"pluriverse.{name}" for name in _NEEDED_LATER]
+
+
+def go_on_precompiling() -> None:
+    """Say that steps have been made, so that nobody waits for a first one any more."""
+    if not _has_stepped.is_set():
+        _has_stepped.set()
 
 
 def _precompile(device: wp.Device) -> None:
@@ -51,6 +74,17 @@ def _precompile(device: wp.Device) -> None:
         for name in _NEEDED:
             if not threading.main_thread().is_alive():
                 return  # the process ends, and would wait
-            importlib.import_module(f"pluriverse.{name}")
-            load_kernels_of(f"pluriverse.{name}", device)
-            time.sleep(YIELD_TIME)
+            _load(name, device)
+    while not _has_stepped.wait(WAIT_TIME):
+        if not threading.main_thread().is_alive():
+            return
+    for name in _NEEDED_LATER:
+        if not threading.main_thread().is_alive():
+            return
+        _load(name, device)
+
+
+def _load(name: str, device: wp.Device) -> None:
+    importlib.import_module(f"pluriverse.{name}")
+    load_kernels_of(f"pluriverse.{name}", device)
+    time.sleep(YIELD_TIME)

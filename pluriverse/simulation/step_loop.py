@@ -15,6 +15,7 @@ from pluriverse.model import Control, State
 from pluriverse.model.world_list import list_worlds
 from pluriverse.simulation.carry_over import CarryOver
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, world_byte_counts
+from pluriverse.simulation.precompilation import go_on_precompiling, modules_compiled_later
 from pluriverse.simulation.recording import ChunkRecording
 from pluriverse.simulation.stages import StepStage
 from pluriverse.simulation.statistics import Statistics, count_steps
@@ -131,7 +132,7 @@ class StepLoop:
         nothing = list_worlds(np.zeros(0), self._model.device)
         self._launch_steps(nothing, 1)
         count_steps(step_count, 0)
-        load_kernels(self._model.device, max_workers=_core_count())
+        load_kernels(self._model.device, max_workers=_core_count(), later=modules_compiled_later())
         if not self._record or self._model.device.is_cuda or not self._solver.is_thread_safe:
             worlds = [self._stepped_worlds()]
         else:
@@ -181,6 +182,7 @@ class StepLoop:
         else:
             for chunk in self._chunks:
                 chunk.launch(count)
+        go_on_precompiling()
 
     def _make_interleaved_steps(self, count: int, launched: Sequence[StepStage]) -> None:
         """Make steps with Python code between the solver steps, for stages that cannot be recorded."""

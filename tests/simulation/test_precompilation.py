@@ -1,6 +1,7 @@
 """Precompilation: what all simulations need is compiled beside the reading of a scene."""
 
 import threading
+import time
 
 import warp as wp
 
@@ -8,30 +9,45 @@ from pluriverse.simulation import precompilation
 
 
 def begin(monkeypatch, cache):
-    """Return which modules are loaded in the background, and by which threads."""
-    loaded, threads = [], set()
+    """Return which modules are loaded in the background before and after a step, and by which threads."""
+    device = wp.get_device("cpu")  # which sets the folder of the cache, before it is replaced here
+    early, late, threads = [], [], set()
+    stepped = threading.Event()
 
     def load(name, device):
-        loaded.append(wp.get_module(name))
+        (late if stepped.is_set() else early).append(wp.get_module(name))
         threads.add(threading.current_thread())
 
     monkeypatch.setattr(precompilation, "_has_begun", False)
+    monkeypatch.setattr(precompilation, "_thread", None)
+    monkeypatch.setattr(precompilation, "_has_stepped", stepped)
     monkeypatch.setattr(precompilation, "load_kernels_of", load)
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(cache))
     monkeypatch.setattr(precompilation.os, "cpu_count", lambda: 2)
-    precompilation.begin_precompiling(wp.get_device("cpu"))
-    precompilation.begin_precompiling(wp.get_device("cpu"))
+    precompilation.begin_precompiling(device)
+    precompilation.begin_precompiling(device)
+    deadline = time.monotonic() + 30.0
+    while precompilation._thread and len(early) < len(precompilation._NEEDED) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(4 * precompilation.WAIT_TIME)  # in which nothing more is to come
+    announced = precompilation.modules_compiled_later()
+    precompilation.go_on_precompiling()
     for thread in threading.enumerate():
         if thread.name.startswith("pluriverse precompilation"):
             thread.join()
-    return loaded, threads
+    assert [module.name for module in late] == announced
+    return early, late, threads
 
 
 def test_modules_with_kernels_are_compiled_once_beside_the_main_thread(monkeypatch, tmp_path):
-    """With an empty cache every module of the list is loaded, by another thread, and has kernels."""
-    loaded, threads = begin(monkeypatch, tmp_path)
-    assert len(loaded) == len(precompilation._NEEDED)
-    assert all(module.kernels for module in loaded)
+    """With an empty cache every module of both lists is loaded, by another thread, and has kernels.
+
+    Those of the second list, which no step needs, come when a step was made.
+    """
+    early, late, threads = begin(monkeypatch, tmp_path)
+    assert len(early) == len(precompilation._NEEDED)
+    assert len(late) == len(precompilation._NEEDED_LATER)
+    assert all(module.kernels for module in early + late)
     assert len(threads) == 1
     assert threading.main_thread() not in threads
 
@@ -40,4 +56,4 @@ def test_nothing_is_compiled_beside_a_filled_cache(monkeypatch, tmp_path):
     """Where the first of the modules is in the cache there is nothing to gain."""
     name = wp.get_module("pluriverse.launch_list").get_module_identifier(block_dim=1)
     (tmp_path / name).mkdir()
-    assert begin(monkeypatch, tmp_path) == ([], set())
+    assert begin(monkeypatch, tmp_path) == ([], [], set())
