@@ -30,7 +30,7 @@ def sap_kernels():
 
 def dynamics_kernels():
     stages = ("rigid_groups", "kinematics", "bias", "mass_matrix", "factorization", "balance")
-    stages += ("integration", "forward_kinematics")
+    stages += ("integration", "body_placing")
     factories = [import_module(f"pluriverse.dynamics.{stage}")._kernels for stage in stages]
     return [next(iter(vars(factory(wp.float32)).values())) for factory in factories]
 

@@ -87,6 +87,9 @@ def rigid_groups_struct(real: Any) -> Any:
         body_mass: wp.array[float]  # [body]
         body_com: wp.array[wp.vec3]  # [body]
         body_inertia: wp.array[wp.mat33]  # [body]
+        # [4 * world] which world it was last compared with, plus 1; `world_made` of both then; whether they
+        # were alike (`rigid_groups_lanes.py`)
+        world_likeness: wp.array[int]
 
     return RigidGroupsData
 
@@ -326,6 +329,7 @@ class RigidGroups:
         self.data.carriers = wp.zeros(count, dtype=carrier_frame_struct(real), device=device)
         self.data.welds = wp.zeros(count, dtype=weld_frame_struct(real), device=device)
         self.data.world_made = wp.zeros(model.world_count, dtype=int, device=device)
+        self.data.world_likeness = wp.zeros(4 * model.world_count, dtype=int, device=device)
         self.data.parent_frame = wp.zeros_like(model.joint_X_p)
         self.data.child_frame = wp.zeros_like(model.joint_X_c)
         for name in ("joint_axis", "body_mass", "body_com", "body_inertia"):

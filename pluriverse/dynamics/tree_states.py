@@ -14,6 +14,14 @@ import warp as wp
 
 from pluriverse.math.precision import quat_type, vec3_type, vec6_type
 from pluriverse.model import Model
+from pluriverse.model.topology import Template
+from pluriverse.types import JointType
+
+# What `body_placing_lanes.py` can do: kinds of joints, and how much of a world it keeps on the stack, half a
+# megabyte of double precision for the joint state and as much for the nodes.
+_PLAIN_TYPES = (JointType.FIXED, JointType.REVOLUTE, JointType.PRISMATIC, JointType.FREE)
+_PLAIN_NUMBERS_MAX = 8192
+_PLAIN_NODES_MAX = 512
 
 
 @functools.cache
@@ -36,6 +44,7 @@ def tree_states_struct(real: Any) -> Any:
         joint_qd: wp.array[float]  # [dof]
         world_groups: wp.array[int]  # [world] `RigidGroupsData.world_made`; 0: nothing is kept
         template_coord_count: wp.array[int]  # [template]
+        template_plain: wp.array[int]  # [template] 1 where worlds can be placed in lanes
 
     return TreeStateData
 
@@ -57,4 +66,13 @@ def make_tree_states(model: Model, real: Any) -> Any:
         setattr(result, name, wp.zeros(size, dtype=dtype, device=model.device))
     counts = np.array([template.coord_count for template in model.templates], dtype=np.int32)
     result.template_coord_count = wp.array(counts, dtype=wp.int32, device=model.device)
+    plain = np.array([is_plain(template) for template in model.templates], dtype=np.int32)
+    result.template_plain = wp.array(plain, dtype=wp.int32, device=model.device)
     return result
+
+
+def is_plain(template: Template) -> bool:
+    """Return whether worlds of a template can be placed in lanes."""
+    kinds_fit = np.isin(template.node_type, [int(kind) for kind in _PLAIN_TYPES]).all()
+    numbers = template.coord_count + template.dof_count
+    return bool(kinds_fit) and numbers <= _PLAIN_NUMBERS_MAX and template.node_count <= _PLAIN_NODES_MAX

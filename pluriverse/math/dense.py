@@ -1,9 +1,10 @@
 """Small dense linear algebra in native code: loops over short contiguous rows that must vectorize.
 
 Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because
-every element access goes through a runtime stride. These snippets, `math.block_cholesky`,
-`math.contact_mobility`, `math.chain_mobility`, `math.number_rows` and `math.records` are the only native
-code of the package. They hold one world's matrix in one thread.
+every element access goes through a runtime stride. Other native code is in `math.block_cholesky`,
+`math.contact_mobility`, `math.chain_mobility`, `math.number_rows` and `math.records`, and, for eight worlds
+in lanes (`math.lanes`), in modules called `*_lanes.py`. The snippets here hold one world's matrix in one
+thread.
 
 Two storage forms are used.
 

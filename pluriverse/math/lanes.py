@@ -31,8 +31,8 @@ _TYPES = """
     using M3 = wp::mat_t<3, 3, T>;
     using Q = wp::quat_t<T>;
     // Lane l of b[k] becomes lane k of a[l].
-    auto transpose = [](const T* a, T* b) {
-        T p[8], q[8];
+    auto transpose = [](const auto* a, auto* b) {
+        __typeof__(a[0] + a[0]) p[8], q[8];
         #pragma unroll
         for (int i = 0; i < 8; i += 2) {
             p[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
@@ -108,6 +108,11 @@ def lane_types(real: Any) -> str:
 def lane_code(real: Any, text: str) -> str:
     """Return a snippet over eight worlds: `text` with the types of `lane_types`, and nothing on a GPU."""
     return f"#if !defined(__CUDA_ARCH__)\n{lane_types(real)}{text}\n#endif\n"
+
+
+def lane_count(device: wp.Device) -> int:
+    """Return how many entries of a list of worlds a thread takes: those of a tile on a CPU, one on a GPU."""
+    return LANES if device.is_cpu else 1
 
 
 @wp.func
