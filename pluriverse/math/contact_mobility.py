@@ -116,8 +116,8 @@ _STEP = """
         if (second > V(0)) column[k_count++] = 3 * c + 1;
         if (normal > V(0)) column[k_count++] = 3 * c + 2;
     }
-    for (int a = 0; a < m; ++a) rate[a] = V(0);
-    for (int b = 0; b < m; ++b) {
+    for (int a = 0; a < m; ++a) rate[a] = of_velocity ? -r[a] : V(0);
+    for (int b = 0; b < m && !of_velocity; ++b) {
         const V s = r[b];
         if (s == V(0)) continue;
         const V* wb = W + b * pad;
@@ -163,7 +163,7 @@ _STEP = """
         for (int a = k + 1; a < k_count; ++a) zk -= sk[a] * z[a];
         z[k] = zk * sk[k];
     }
-    for (int a = 0; a < m; ++a) step[a] = r[a];
+    for (int a = 0; a < m; ++a) step[a] = of_velocity ? V(0) : r[a];
     for (int k = 0; k < k_count; ++k) {
         const V zk = z[k];
         const int at = 3 * (column[k] / 3);
@@ -444,11 +444,12 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
     - `add_velocities(x, xbase, count, m, y, ybase, u, ubase)`: u <- u + J y, where `x` holds J^T.
     - `spread_impulse(x, xbase, count, m, impulse, pbase, y, ybase)`: y <- y + X p.
     - `add_impulses(w, wbase, m, impulse, cbase, velocity)`: u <- u + W p.
-    - `contact_step(w, wbase, m, stiffness, residual, cbase, work, workbase, impulse_step, velocity_step)`:
-      Newton's step for impulses p whose velocities are u0 + W p, and which are to be what the contacts
-      answer to these: (1 + G W) dp = r, du = W dp, with the symmetric `stiffness` G of each contact and the
-      `residual` r, answer minus impulse. `stiffness` is overwritten; `work` has 2 m^2 + m numbers. It is
-      solved as (1 + F^T W F) z = -F^T W r, dp = r + F z with G = F F^T, which needs no pivots.
+    - `contact_step(w, wbase, m, stiffness, residual, of_velocity, cbase, work, workbase, impulse_step,
+      velocity_step)`: Newton's step for impulses p whose velocities are u0 + W p, and which are to be what
+      the contacts answer to these: (1 + G W) dp = r, du = W dp, with the symmetric `stiffness` G of each
+      contact and the `residual` r, answer minus impulse. `stiffness` is overwritten; `work` has 2 m^2 + m
+      numbers. It is solved as (1 + F^T W F) z = -F^T W r, dp = r + F z with G = F F^T, which needs no
+      pivots. With `of_velocity`, r holds velocities: (1 + G W) dp = G r, du = W dp - r, without forming G r.
     - `hold_contacts(w, wbase, m, held, free, compliance, wanted, order, cbase, work, workbase)`: eliminates
       the impulses p of the first `held` components, in the `order` of contacts, from the velocities
       u = u0 + W p, where u + D p = g of these. What is left in `work` is u of the others as a function of
@@ -532,6 +533,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         m: int,
         stiffness: wp.array(dtype=mat33),
         residual: wp.array(dtype=vec3),
+        of_velocity: bool,
         cbase: int,
         work: wp.array[real],
         workbase: int,

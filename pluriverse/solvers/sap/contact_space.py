@@ -38,10 +38,11 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.body_contacts import body_contact_functions
 from pluriverse.math.contact_mobility import contact_mobility_functions
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
-from pluriverse.math.precision import vec3_type, vec6_type
+from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
@@ -74,7 +75,7 @@ def contact_space_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False
 ) -> SimpleNamespace:
     """Return `find_direction` for contacts without moments, with or without constraints between joints."""
-    vec3, vec6 = vec3_type(real), vec6_type(real)
+    vec3 = vec3_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     cone = cone_functions(real)
     unprojected, project, stiffness = cone.unprojected, cone.project, cone.stiffness
@@ -88,6 +89,7 @@ def contact_space_functions(
     mobility = contact_mobility_functions(linear, real)
     contact_mobility, spread_impulse = mobility.contact_mobility, mobility.spread_impulse
     add_velocities = mobility.add_velocities
+    add_point_columns = body_contact_functions(linear, real, dynamics_real).add_point_columns
     add_impulses, contact_step = mobility.add_impulses, mobility.contact_step
     couplings = joint_coupling_functions(real, linear)
     count_couplings, list_couplings = couplings.count_couplings, couplings.list_couplings
@@ -98,34 +100,6 @@ def contact_space_functions(
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
     term_velocities = sweep_functions(real, linear, dynamics_real).term_velocities
     rounding = real(ROUNDING_DOUBLE if real is wp.float64 else ROUNDING_SINGLE)
-
-    @wp.func(inline=True)
-    def add_chain(
-        topology: wp.ref[Topology],
-        dynamics: wp.ref[DynamicsData],
-        sap: wp.ref[SapData],
-        world: int,
-        slot: int,
-        last_dof: int,
-        arm: vec3,
-        sign: real,
-        entry: int,
-        stride: int,
-    ):
-        """Add the Jacobian of one body's contact point, in its frame, to the three columns at `entry`."""
-        first = topology.template_dof[topology.world_template[world]]
-        dof0 = topology.world_dof[world]
-        frame = sap.contact_frame[slot]
-        dof = int(last_dof)
-        while dof >= 0:
-            motion = vec6(dynamics.dof_motion[dof0 + dof])
-            velocity = vec3(motion[3], motion[4], motion[5])
-            velocity += wp.cross(vec3(motion[0], motion[1], motion[2]), arm)
-            column = sign * (velocity * frame)
-            index = entry + dof * stride
-            for axis in range(3):
-                sap.space_basis[index + axis] = sap.space_basis[index + axis] + column[axis]
-            dof = topology.dof_parent[first + dof]
 
     @wp.func(inline=True)
     def answer(sap: wp.ref[SapData], slot: int, velocity: vec3) -> vec3:
@@ -182,6 +156,7 @@ def contact_space_functions(
                     3 * count,
                     sap.space_stiffness,
                     sap.space_residual,
+                    False,
                     region,
                     sap.space_work,
                     work,
@@ -318,13 +293,23 @@ def contact_space_functions(
             if c >= known:
                 sap.space_impulse[contact0 + c] = vec3()
             entry = basis + 3 * c
-            arm0, arm1 = sap.contact_arm0[slot], sap.contact_arm1[slot]
-            add_chain(
-                topology, dynamics, sap, world, slot, sap.contact_dof0[slot], arm0, real(-1.0), entry, stride
-            )
-            add_chain(
-                topology, dynamics, sap, world, slot, sap.contact_dof1[slot], arm1, real(1.0), entry, stride
-            )
+            for side in range(2):
+                last = wp.where(side == 0, sap.contact_dof0[slot], sap.contact_dof1[slot])
+                arm = wp.where(side == 0, sap.contact_arm0[slot], sap.contact_arm1[slot])
+                sign = real(2 * side - 1)
+                add_point_columns(
+                    dynamics.dof_motion,
+                    dof0,
+                    topology.dof_parent,
+                    first,
+                    last,
+                    sap.contact_frame[slot],
+                    arm,
+                    sign,
+                    sap.space_basis,
+                    entry,
+                    stride,
+                )
         if wp.static(equality):
             list_couplings(sap, world, contact0, count, basis, stride)
         add_velocities(

@@ -19,6 +19,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.block_cholesky import block_cholesky, order_blocks
+from pluriverse.math.body_contacts import body_contact_functions
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.math.stage_inlining import stages_inline
@@ -28,6 +29,7 @@ from pluriverse.solvers.sap.cone_moments import cone_moment_functions
 from pluriverse.solvers.sap.equality import DOFS, equality_functions
 from pluriverse.solvers.sap.hessian_entries import hessian_entry_functions
 from pluriverse.solvers.sap.spring import spring_functions
+from pluriverse.solvers.sap.tree_contacts import tree_contact_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
@@ -72,6 +74,8 @@ def hessian_functions(
     rows_to_block, numbers_clear = packed_rows(linear).rows_to_block, packed_rows(linear).numbers_clear
     blocks = block_cholesky(linear, real)
     block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
+    bodies = body_contact_functions(linear, real, dynamics_real)
+    add_contact_stiffness, project_stiffness = bodies.add_contact_stiffness, bodies.project_stiffness
 
     equalities = equality_functions(real, linear)
     add_equality_stiffness, add_dof_stiffness = (
@@ -86,6 +90,8 @@ def hessian_functions(
         entries.entry_of_tree,
         entries.add_dof_entry,
     )
+    tree_contacts = tree_contact_functions(real, linear, dynamics_real)
+    joins_branches, add_tree_contacts = tree_contacts.joins_branches, tree_contacts.add_tree_contacts
     springs = spring_functions(real, linear)
     couple_springs, add_spring_stiffness = springs.couple_springs, springs.add_spring_stiffness
 
@@ -272,9 +278,13 @@ def hessian_functions(
         sap: wp.ref[SapData],
         world: int,
         coupled_count: int,
+        tree_contact_count: int,
         diag_shift: real,
     ):
-        """Write H, from the mass matrix, `dof_curvature` and the stiffness of contacts and equalities."""
+        """Write H, from the mass matrix, `dof_curvature` and the stiffness of contacts and equalities.
+
+        Where there are listed `tree_contacts`, H is without contacts between branches of a tree.
+        """
         template = topology.world_template[world]
         first = topology.template_dof[template]
         first_node = topology.template_node[template]
@@ -315,6 +325,9 @@ def hessian_functions(
                     acts = CONTACT
                     dof_a = sap.contact_dof0[slot]
                     dof_b = sap.contact_dof1[slot]
+                    if tree_contact_count > 0 and dof_a >= 0 and dof_b >= 0:
+                        if joins_branches(topology, world, dof_a, dof_b):
+                            continue
             elif wp.static(equality):
                 if slot < end:
                     index = first_equality + slot - contact_end
@@ -351,8 +364,10 @@ def hessian_functions(
                 rt = sap.contact_rt[slot]
                 rn = sap.contact_rn[slot]
                 y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
-                frame = mat33(sap.contact_frame[slot])
+                node_a = sap.contact_node0[slot]
+                node_b = sap.contact_node1[slot]
                 if wp.static(moments):
+                    frame = mat33(sap.contact_frame[slot])
                     ra = sap.contact_ra[slot]
                     G_force, G_cross, G_moment = moment_stiffness(
                         y,
@@ -369,48 +384,50 @@ def hessian_functions(
                     W_fs = frame * mat33(G_cross) * wp.transpose(frame)
                     W_mv = wp.transpose(W_fs)
                     W_ms = frame * mat33(G_moment) * wp.transpose(frame)
-                else:
-                    mu = sap.contact_mu[slot]
-                    G = mat33(cone_stiffness(y, mu, bound, rt, rn, sap.contact_soft[slot]))
-                    W = frame * G * wp.transpose(frame)
-                node_a = sap.contact_node0[slot]
-                node_b = sap.contact_node1[slot]
-                cross0 = wp.skew(vec3(sap.contact_arm0[slot]))
-                cross1 = wp.skew(vec3(sap.contact_arm1[slot]))
-                left0 = cross0 * W
-                left1 = cross1 * W
-                if wp.static(moments):
+                    cross0 = wp.skew(vec3(sap.contact_arm0[slot]))
+                    cross1 = wp.skew(vec3(sap.contact_arm1[slot]))
                     # Moments act on the bodies as such: Phi of a spin is (1, 0).
-                    left0 += W_mv
-                    left1 += W_mv
+                    left0 = cross0 * W + W_mv
+                    left1 = cross1 * W + W_mv
                     if node_a >= 0:
-                        sap.node_stiffness_ww[node0 + node_a] = (
-                            sap.node_stiffness_ww[node0 + node_a] + cross0 * W_fs + W_ms
+                        sap.node_stiffness_ww[node0 + node_a] = sap.node_stiffness_ww[node0 + node_a] + (
+                            cross0 * W_fs + W_ms - left0 * cross0
                         )
+                        sap.node_stiffness_wv[node0 + node_a] = sap.node_stiffness_wv[node0 + node_a] + left0
+                        sap.node_stiffness_vv[node0 + node_a] = sap.node_stiffness_vv[node0 + node_a] + W
                     if node_b >= 0:
-                        sap.node_stiffness_ww[node0 + node_b] = (
-                            sap.node_stiffness_ww[node0 + node_b] + cross1 * W_fs + W_ms
+                        sap.node_stiffness_ww[node0 + node_b] = sap.node_stiffness_ww[node0 + node_b] + (
+                            cross1 * W_fs + W_ms - left1 * cross1
                         )
-                if node_a >= 0:
-                    sap.node_stiffness_ww[node0 + node_a] = (
-                        sap.node_stiffness_ww[node0 + node_a] - left0 * cross0
+                        sap.node_stiffness_wv[node0 + node_b] = sap.node_stiffness_wv[node0 + node_b] + left1
+                        sap.node_stiffness_vv[node0 + node_b] = sap.node_stiffness_vv[node0 + node_b] + W
+                    if couples:
+                        pair.ww = pair.ww + (cross0 * W_fs + W_ms - left0 * cross1)
+                        pair.wv = pair.wv + left0
+                        pair.vw = pair.vw + (W_fs - W * cross1)
+                        pair.vv = pair.vv + W
+                else:
+                    G = cone_stiffness(y, sap.contact_mu[slot], bound, rt, rn, sap.contact_soft[slot])
+                    add_contact_stiffness(
+                        G,
+                        sap.contact_frame[slot],
+                        sap.contact_arm0[slot],
+                        sap.contact_arm1[slot],
+                        wp.where(node_a >= 0, node0 + node_a, -1),
+                        wp.where(node_b >= 0, node0 + node_b, -1),
+                        sap.node_stiffness_ww,
+                        sap.node_stiffness_wv,
+                        sap.node_stiffness_vv,
                     )
-                    sap.node_stiffness_wv[node0 + node_a] = sap.node_stiffness_wv[node0 + node_a] + left0
-                    sap.node_stiffness_vv[node0 + node_a] = sap.node_stiffness_vv[node0 + node_a] + W
-                if node_b >= 0:
-                    sap.node_stiffness_ww[node0 + node_b] = (
-                        sap.node_stiffness_ww[node0 + node_b] - left1 * cross1
-                    )
-                    sap.node_stiffness_wv[node0 + node_b] = sap.node_stiffness_wv[node0 + node_b] + left1
-                    sap.node_stiffness_vv[node0 + node_b] = sap.node_stiffness_vv[node0 + node_b] + W
-                if couples:
-                    pair.ww = pair.ww - left0 * cross1
-                    pair.wv = pair.wv + left0
-                    pair.vw = pair.vw - W * cross1
-                    pair.vv = pair.vv + W
-                    if wp.static(moments):
-                        pair.ww = pair.ww + cross0 * W_fs + W_ms
-                        pair.vw = pair.vw + W_fs
+                    if couples:
+                        frame = mat33(sap.contact_frame[slot])
+                        W = frame * mat33(G) * wp.transpose(frame)
+                        cross1 = wp.skew(vec3(sap.contact_arm1[slot]))
+                        left0 = wp.skew(vec3(sap.contact_arm0[slot])) * W
+                        pair.ww = pair.ww - left0 * cross1
+                        pair.wv = pair.wv + left0
+                        pair.vw = pair.vw - W * cross1
+                        pair.vv = pair.vv + W
             elif wp.static(equality):
                 if acts == EQUALITY:
                     index = first_equality + slot - contact_end
@@ -428,13 +445,13 @@ def hessian_functions(
         for i in range(node_count):
             node = node_count - 1 - i
             if sap.node_contact[node0 + node] == VISITED:
-                kww = sap.node_stiffness_ww[node0 + node]
-                kwv = sap.node_stiffness_wv[node0 + node]
-                kvv = sap.node_stiffness_vv[node0 + node]
                 begin = topology.node_dof[first_node + node]
                 parent = topology.node_parent[first_node + node]
                 if topology.node_type[first_node + node] == JointType.FREE and parent < 0:
                     # The motions of a free root are the unit vectors: its rows are the lower triangle of K.
+                    kww = sap.node_stiffness_ww[node0 + node]
+                    kwv = sap.node_stiffness_wv[node0 + node]
+                    kvv = sap.node_stiffness_vv[node0 + node]
                     row = row0 + topology.dof_row[first + begin]
                     for i6 in range(3):
                         angular = row + (i6 * (i6 + 1)) / 2
@@ -455,28 +472,25 @@ def hessian_functions(
                     and sap.node_contact[node0 + root] == VISITED
                 ):
                     walk_end = topology.tree_dof[first_tree + tree] + 6
-                for dof in range(begin, begin + topology.node_dof_count[first_node + node]):
-                    motion = vec6(dynamics.dof_motion[dof0 + dof])
-                    omega = vec3(motion[0], motion[1], motion[2])
-                    velocity = vec3(motion[3], motion[4], motion[5])
-                    moment = kww * omega + kwv * velocity
-                    force = omega * kwv + kvv * velocity
-                    wrench = vec6(moment[0], moment[1], moment[2], force[0], force[1], force[2])
-                    row = row0 + topology.dof_row[first + dof]
-                    above = int(dof)
-                    while above >= walk_end:
-                        index = row + topology.dof_depth[first + above]
-                        sap.hessian_row[index] = sap.hessian_row[index] + wp.dot(
-                            vec6(dynamics.dof_motion[dof0 + above]), wrench
-                        )
-                        above = topology.dof_parent[first + above]
-                    if walk_end > 0:
-                        for k in range(6):
-                            sap.hessian_row[row + k] = sap.hessian_row[row + k] + wrench[k]
-                if parent >= 0:
-                    sap.node_stiffness_ww[node0 + parent] = sap.node_stiffness_ww[node0 + parent] + kww
-                    sap.node_stiffness_wv[node0 + parent] = sap.node_stiffness_wv[node0 + parent] + kwv
-                    sap.node_stiffness_vv[node0 + parent] = sap.node_stiffness_vv[node0 + parent] + kvv
+                project_stiffness(
+                    sap.node_stiffness_ww,
+                    sap.node_stiffness_wv,
+                    sap.node_stiffness_vv,
+                    node0 + node,
+                    wp.where(parent >= 0, node0 + parent, -1),
+                    dynamics.dof_motion,
+                    dof0,
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first,
+                    begin,
+                    begin + topology.node_dof_count[first_node + node],
+                    walk_end,
+                    walk_end > 0,
+                    sap.hessian_row,
+                    row0,
+                )
 
         if coupled_count > 0:
             # Coupled trees move on to their dense diagonal blocks.
@@ -501,7 +515,16 @@ def hessian_functions(
 
     @wp.func(inline=stages_inline())
     def factorize_and_solve(
-        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, coupled_count: int
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
+        coupled_count: int,
+        tree_contact_count: int,
+        region: int,  # scratch of `contact_space`
+        dof_capacity: int,
+        contact_capacity: int,
+        work_size: int,
     ) -> int:
         """Replace `sap.direction` by H^-1 direction; return 0 if H was not positive definite to rounding."""
         template = topology.world_template[world]
@@ -516,6 +539,22 @@ def hessian_functions(
                 tree_ok = factorize_tree(topology, sap, world, tree)
                 ok = ok * tree_ok
                 solve_tree_up(topology, sap, world, tree)
+        if wp.static(not moments):
+            if tree_contact_count > 0:
+                add_tree_contacts(
+                    topology,
+                    dynamics,
+                    sap,
+                    world,
+                    region,
+                    dof_capacity,
+                    contact_capacity,
+                    work_size,
+                    tree_contact_count,
+                )
+        for tree in range(tree_count):
+            is_alone = coupled_count == 0 or sap.tree_coupled[tree0 + tree] == 0
+            if sap.tree_active[tree0 + tree] != 0 and is_alone:
                 solve_tree_down(topology, sap, world, tree)
         if coupled_count > 0:
             blocks_ok = block_factorize(

@@ -103,5 +103,8 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
             sap.block_value[index] = sap.block_value[index] + entry
 
     return SimpleNamespace(
-        couple_trees=couple_trees, entry_of_tree=entry_of_tree, add_dof_entry=add_dof_entry
+        is_ancestor=is_ancestor,
+        couple_trees=couple_trees,
+        entry_of_tree=entry_of_tree,
+        add_dof_entry=add_dof_entry,
     )

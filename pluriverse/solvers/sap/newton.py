@@ -45,6 +45,7 @@ from pluriverse.solvers.sap.options import (
 from pluriverse.solvers.sap.recovery import recovery_functions
 from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
+from pluriverse.solvers.sap.tree_contacts import tree_contact_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
 # Where the iteration starts: from the velocities of the last step, from the solution that `SapWorkspace`
@@ -85,6 +86,7 @@ def _kernels(
         hessian.assemble,
         hessian.factorize_and_solve,
     )
+    list_tree_contacts = tree_contact_functions(real, linear, dynamics_real).list_tree_contacts
     find_direction = contact_space_functions(real, linear, dynamics_real, equality).find_direction
     only_couples_joints = joint_coupling_functions(real, linear).only_couples_joints
     search_line = line_search_functions(real, linear, equality, moments).search_line
@@ -328,8 +330,23 @@ def _kernels(
                         solves += 1
                     continue
                 if is_exact == 0:
-                    coupled_count = find_coupling(topology, sap, world)
-                    assemble(topology, dynamics, sap, world, coupled_count, options.diag_shift)
+                    coupled_count, tree_contact_count = int(0), int(0)
+                    if wp.static(not moments and not equality):
+                        if dof_count <= space_dof_count:
+                            tree_contact_count = list_tree_contacts(
+                                topology, sap, world, region * space_contact_count, space_contact_count
+                            )
+                    if tree_contact_count == 0:
+                        coupled_count = find_coupling(topology, sap, world)
+                    assemble(
+                        topology,
+                        dynamics,
+                        sap,
+                        world,
+                        coupled_count,
+                        tree_contact_count,
+                        options.diag_shift,
+                    )
                     for tree in range(tree_count):
                         takes_part = sap.tree_active[tree0 + tree]
                         for dof in range(
@@ -339,7 +356,18 @@ def _kernels(
                             if takes_part != 0:
                                 direction = -sap.gradient[dof0 + dof]
                             sap.direction[dof0 + dof] = direction
-                    ok = factorize_and_solve(topology, sap, world, coupled_count)
+                    ok = factorize_and_solve(
+                        topology,
+                        dynamics,
+                        sap,
+                        world,
+                        coupled_count,
+                        tree_contact_count,
+                        region,
+                        space_dof_count,
+                        space_contact_count,
+                        space_work_count,
+                    )
                     term_velocities(
                         topology,
                         dynamics,

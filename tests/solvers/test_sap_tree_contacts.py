@@ -1,0 +1,71 @@
+"""Contacts between branches of one tree, which are left out of the factors of its Hessian."""
+
+import numpy as np
+
+import pluriverse as pv
+
+
+def _hugger() -> pv.ModelBuilder:
+    """A trunk on the ground that presses its two arms of two links against each other."""
+    builder = pv.ModelBuilder()
+    trunk = builder.add_link(xform=((0.0, 0.0, 0.1), (0.0, 0.0, 0.0, 1.0)))
+    builder.add_shape_box(trunk, hx=0.3, hy=0.2, hz=0.1)
+    joints = [builder.add_joint_free(trunk)]
+    for side in (-1.0, 1.0):
+        upper, fore = builder.add_link(), builder.add_link()
+        builder.add_shape_sphere(upper, radius=0.03)
+        builder.add_shape_sphere(fore, radius=0.06)
+        drive = {"target_ke": 50.0, "target_kd": 2.0}
+        shoulder = ((0.35, 0.1 * side, 0.0), (0.0, 0.0, 0.0, 1.0))
+        joints.append(
+            builder.add_joint_revolute(
+                trunk, upper, parent_xform=shoulder, axis=(0.0, 0.0, 1.0), target_pos=-0.5 * side, **drive
+            )
+        )
+        elbow = ((0.2, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+        joints.append(
+            builder.add_joint_revolute(upper, fore, parent_xform=elbow, axis=(0.0, 1.0, 0.0), **drive)
+        )
+    builder.add_articulation(joints)
+    return builder
+
+
+def _simulate(*, with_equality: bool) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Return velocities of 40 steps, the couplings of trees after these, and iterations in each step.
+
+    Another world may hold two boxes with an equality constraint, for which Newton's method is another kernel.
+    """
+    builder = pv.ModelBuilder()
+    builder.replicate(_hugger(), 1)
+    if with_equality:
+        boxes = pv.ModelBuilder()
+        ends = [boxes.add_body(xform=((0.0, 0.0, z), (0.0, 0.0, 0.0, 1.0))) for z in (1.0, 2.0)]
+        for end in ends:
+            boxes.add_shape_box(end, hx=0.1, hy=0.1, hz=0.1)
+        boxes.add_equality_constraint_weld(*ends)
+        builder.add_world(boxes)
+    builder.add_ground_plane()
+    model = builder.finalize("cpu")
+    simulation = pv.Simulation(model, pv.SolverSAP(model, friction_law="convex"), dt=0.005, threads=1)
+    dofs = 10
+    velocities, couplings, iterations = [], [], []
+    for _ in range(40):
+        simulation.step()
+        workspace = simulation.solver.workspace
+        velocities.append(simulation.state.joint_qd.numpy()[:dofs].copy())
+        couplings.append(int(workspace.tree_coupled.numpy()[0]))
+        iterations.append(int(workspace.iterations.numpy()[0]))
+    return np.array(velocities), np.array(couplings), iterations
+
+
+def test_contacts_between_branches_are_solved_as_with_a_dense_block():
+    """Leaving contacts out of the factors makes the same Newton steps as a dense block for the tree.
+
+    Where there are equality constraints, trees are coupled as blocks, in all worlds of the model.
+    """
+    velocities, couplings, iterations = _simulate(with_equality=False)
+    expected, expected_couplings, expected_iterations = _simulate(with_equality=True)
+    assert expected_couplings.any()  # the arms do touch
+    assert not couplings.any()
+    assert iterations == expected_iterations
+    np.testing.assert_allclose(velocities, expected, rtol=0, atol=1e-12)
