@@ -28,7 +28,29 @@ _ADD = """
     const int pad = (m + 7) & ~7;
 """
 
+# Eight numbers, which a CPU computes with at once.
+_EIGHT = """
+#ifdef __clang__
+    typedef V V8 __attribute__((ext_vector_type(8), aligned(sizeof(V))));
+    auto load = [](const V* from) { return *(const V8*)from; };
+    auto store = [](V* to, const V8 x) { *(V8*)to = x; };
+#else
+    struct V8 {
+        V e[8];
+        V8 operator+(V8 x) const { for (int i = 0; i < 8; ++i) x.e[i] = e[i] + x.e[i]; return x; }
+        V8 operator-(V8 x) const { for (int i = 0; i < 8; ++i) x.e[i] = e[i] - x.e[i]; return x; }
+        V8 operator*(const V x) const { V8 y; for (int i = 0; i < 8; ++i) y.e[i] = e[i] * x; return y; }
+    };
+    auto load = [](const V* from) { V8 x; for (int i = 0; i < 8; ++i) x.e[i] = from[i]; return x; };
+    auto store = [](V* to, const V8& x) { for (int i = 0; i < 8; ++i) to[i] = x.e[i]; };
+#endif
+    const int pad = (m + 7) & ~7;
+"""
+
+# Rows of X are sparse: a contact acts on the joints between two bodies. Those rows that have anything in two
+# blocks of eight columns are listed, and their products summed in registers, for four rows of W at a time.
 _MOBILITY = """
+    constexpr int CHUNK = 64;
     const T* rows = H.data + base;
     const int* up = parent.data + first;
     const int* deep = depth.data + first;
@@ -37,25 +59,76 @@ _MOBILITY = """
     V* W = w.data + wbase;
     const V* g = y.data + ybase;
     V* v = (V*)(u.data + ubase);
+    const int blocks = pad / 8;
     for (int e = 0; e < m * pad; ++e) W[e] = V(0);
-    for (int k = count - 1; k >= 0; --k) {
-        V* xk = X + k * pad;
-        int begin = 0, end = m;
-        while (begin < m && xk[begin] == V(0)) ++begin;
-        if (begin == m) continue;
-        while (xk[end - 1] == V(0)) --end;
-        const int low = begin & ~7, high = (end + 7) & ~7;
-        const T* rk = rows + start[k];
-        int d = deep[k];
-        const V share = V(rk[d]);
-        --d;
-        for (int j = up[k]; j >= 0; j = up[j], --d) add(X + j * pad, -V(rk[d]), xk, low, high);
-        const V gk = g[k];
-        for (int a = begin; a < end; ++a) {
-            const V s = share * xk[a];
-            if (s == V(0)) continue;
-            add(W + a * pad, s, xk, low, high);
-            v[a] += s * gk;
+    unsigned holds[CHUNK];  // bits of the blocks in which a row has anything
+    V shares[CHUNK];
+    int list[CHUNK];
+    for (int top = count; top > 0; top -= CHUNK) {
+        const int bottom = top > CHUNK ? top - CHUNK : 0;
+        for (int k = top - 1; k >= bottom; --k) {
+            const T* rk = rows + start[k];
+            const int dk = deep[k];
+            unsigned held = 0;
+            for (int b = 0; b < blocks; ++b) {
+                V* xk = X + k * pad + 8 * b;
+                bool any = false;
+                for (int i = 0; i < 8; ++i) any |= xk[i] != V(0);
+                if (!any) continue;
+                held |= 1u << b;
+                const V8 here = load(xk);
+                int d = dk - 1;
+                for (int j = up[k]; j >= 0; j = up[j], --d) {
+                    V* xj = X + j * pad + 8 * b;
+                    store(xj, load(xj) - here * V(rk[d]));
+                }
+            }
+            holds[k - bottom] = held;
+            shares[k - bottom] = V(rk[dk]);
+        }
+        for (int a = 0; a < blocks; ++a) {
+            for (int b = 0; b < blocks; ++b) {
+                const unsigned both = 1u << a | 1u << b;
+                int n = 0;
+                for (int k = top - 1; k >= bottom; --k) {
+                    list[n] = k;
+                    n += (holds[k - bottom] & both) == both;
+                }
+                if (n == 0) continue;
+                for (int i = 8 * a; i < 8 * a + 8 && i < m; i += 4) {
+                    // Rows behind the last of W are computed from zeros, and not written.
+                    const int i1 = i + 1 < m ? i + 1 : i;
+                    const int i2 = i + 2 < m ? i + 2 : i;
+                    const int i3 = i + 3 < m ? i + 3 : i;
+                    V* to = W + 8 * b;
+                    V8 w0 = load(to + i * pad), w1 = load(to + i1 * pad);
+                    V8 w2 = load(to + i2 * pad), w3 = load(to + i3 * pad);
+                    for (int l = 0; l < n; ++l) {
+                        const V share = shares[list[l] - bottom];
+                        const V* xk = X + list[l] * pad;
+                        const V8 other = load(xk + 8 * b);
+                        w0 = w0 + other * (share * xk[i]);
+                        w1 = w1 + other * (share * xk[i + 1]);
+                        w2 = w2 + other * (share * xk[i + 2]);
+                        w3 = w3 + other * (share * xk[i + 3]);
+                    }
+                    if (i + 3 < m) store(to + i3 * pad, w3);
+                    if (i + 2 < m) store(to + i2 * pad, w2);
+                    if (i + 1 < m) store(to + i1 * pad, w1);
+                    store(to + i * pad, w0);
+                }
+                if (a != b) continue;
+                V sum[8];
+                const int width = m - 8 * a < 8 ? m - 8 * a : 8;
+                for (int i = 0; i < 8; ++i) sum[i] = i < width ? v[8 * a + i] : V(0);
+                V8 sums = load(sum);
+                for (int l = 0; l < n; ++l) {
+                    const V8 scaled = load(X + list[l] * pad + 8 * a) * shares[list[l] - bottom];
+                    sums = sums + scaled * g[list[l]];
+                }
+                store(sum, sums);
+                for (int i = 0; i < width; ++i) v[8 * a + i] = sum[i];
+            }
         }
     }
 """
@@ -63,12 +136,15 @@ _MOBILITY = """
 _VELOCITIES = """
     const V* X = x.data + xbase;
     const V* rate = y.data + ybase;
-    V* __restrict v = (V*)(u.data + ubase);
-    for (int k = 0; k < count; ++k) {
-        const V s = rate[k];
-        if (s == V(0)) continue;
-        const V* xk = X + k * pad;
-        for (int a = 0; a < m; ++a) v[a] += s * xk[a];
+    V* v = (V*)(u.data + ubase);
+    for (int a = 0; a < m; a += 8) {
+        V sum[8];
+        const int width = m - a < 8 ? m - a : 8;
+        for (int i = 0; i < 8; ++i) sum[i] = i < width ? v[a + i] : V(0);
+        V8 sums = load(sum);
+        for (int k = 0; k < count; ++k) sums = sums + load(X + k * pad + a) * rate[k];
+        store(sum, sums);
+        for (int i = 0; i < width; ++i) v[a + i] = sum[i];
     }
 """
 
@@ -472,7 +548,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
     # What is left of a stiffness [relative] that is rounding.
     tiny = "const V tiny = V(1e-13);" if real is wp.float64 else "const V tiny = V(1e-6f);"
 
-    @wp.func_native(types + _ADD + _MOBILITY)
+    @wp.func_native(types + _EIGHT + _MOBILITY)
     def contact_mobility(
         H: wp.array[linear],
         base: int,
@@ -492,7 +568,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         ubase: int,
     ): ...
 
-    @wp.func_native(types + pad + _VELOCITIES)
+    @wp.func_native(types + _EIGHT + _VELOCITIES)
     def add_velocities(
         x: wp.array[real],
         xbase: int,

@@ -1,0 +1,127 @@
+"""Mobility of a few contacts against dense NumPy."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+from pluriverse.math.contact_mobility import contact_mobility_functions
+from tests.math.test_dense import random_forest
+
+mobility = contact_mobility_functions(wp.float64, wp.float64)
+ROUNDING = 2.0**-52
+# Entries in front of those of the world, none of which may change.
+SHIFT = 5
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def find_mobility(
+    H: wp.array[wp.float64],
+    parent: wp.array[int],
+    depth: wp.array[int],
+    row: wp.array[int],
+    dof_count: int,
+    motion: wp.array[wp.spatial_vectord],
+    leaf: wp.array2d[int],  # [contact, side]
+    frame: wp.array[wp.mat33d],
+    arm: wp.array2d[wp.vec3d],
+    shift: int,
+    x: wp.array[wp.float64],
+    rate: wp.array[wp.float64],
+    y: wp.array[wp.float64],
+    w: wp.array[wp.float64],
+    along: wp.array[wp.vec3d],
+    u: wp.array[wp.vec3d],
+):
+    m = 3 * leaf.shape[0]
+    stride = (m + 7) / 8 * 8
+    for c in range(leaf.shape[0]):
+        for side in range(2):
+            mobility.jacobian_columns(
+                motion,
+                shift,
+                parent,
+                0,
+                leaf[c, side],
+                frame[c],
+                arm[c, side],
+                wp.float64(2 * side - 1),
+                x,
+                shift + 3 * c,
+                stride,
+            )
+    mobility.add_velocities(x, shift, dof_count, m, rate, shift, along, shift)
+    mobility.contact_mobility(
+        H, 0, parent, depth, row, 0, dof_count, x, shift, m, y, shift, w, shift, u, shift
+    )
+
+
+def ancestors(parent, dof):
+    """Return the degrees of freedom on the way from one to its root; -1 stands for none."""
+    path = []
+    while dof >= 0:
+        path.append(dof)
+        dof = parent[dof]
+    return path
+
+
+def array(values, dtype):
+    return wp.array(values, dtype=dtype, device="cpu")
+
+
+@pytest.mark.parametrize("dof_count", [1, 18, 70])
+@pytest.mark.parametrize("contact_count", [1, 4, 5, 16])
+def test_mobility_of_contacts_is_that_of_the_dense_matrices(dof_count, contact_count):
+    """J, J x, W = J H^-1 J^T and J H^-1 g of contacts between random bodies of random trees."""
+    rng = np.random.default_rng(dof_count + contact_count)
+    parent, depth, row, size = random_forest(rng, dof_count, 6)
+    lower, diagonal = np.eye(dof_count), rng.uniform(1.0, 2.0, dof_count)
+    rows = np.zeros(size)
+    for k in range(dof_count):
+        for a in ancestors(parent, k)[1:]:
+            lower[k, a] = rows[row[k] + depth[a]] = rng.uniform(-0.3, 0.3)
+        rows[row[k] + depth[k]] = 1.0 / diagonal[k]
+    motion = rng.normal(size=(dof_count + SHIFT, 6))
+    leaf = rng.integers(-1, dof_count, (contact_count, 2))
+    frame = np.linalg.qr(rng.normal(size=(contact_count, 3, 3)))[0]
+    arm = rng.normal(size=(contact_count, 2, 3))
+    m = 3 * contact_count
+    jacobian = np.zeros((m, dof_count))
+    for c, side in np.ndindex(contact_count, 2):
+        for k in ancestors(parent, leaf[c, side]):
+            turn, linear = motion[SHIFT + k, :3], motion[SHIFT + k, 3:]
+            velocity = frame[c].T @ (linear + np.cross(turn, arm[c, side]))
+            jacobian[3 * c : 3 * c + 3, k] += (2 * side - 1) * velocity
+    stride = -(-m // 8) * 8
+    rate, y = rng.normal(size=(2, dof_count + SHIFT))
+    basis = array(np.r_[np.full(SHIFT, 7.0), np.zeros(dof_count * stride), 7.0], wp.float64)
+    w = array(np.full(SHIFT + m * stride + 1, 7.0), wp.float64)
+    start = rng.normal(size=(contact_count + SHIFT + 1, 3))
+    along, u = array(start, wp.vec3d), array(start, wp.vec3d)
+    indices = [array(one, int) for one in (parent, depth, row)]
+    inputs = [
+        array(rows, wp.float64),
+        *indices,
+        dof_count,
+        array(motion, wp.spatial_vectord),
+        array(leaf, int),
+    ]
+    inputs += [array(frame, wp.mat33d), array(arm, wp.vec3d), SHIFT, basis, array(rate, wp.float64)]
+    inputs += [array(y, wp.float64), w, along, u]
+    wp.launch(find_mobility, dim=1, inputs=inputs, device="cpu")
+
+    half = np.linalg.solve(lower.T, jacobian.T)
+    expected = np.zeros((m, stride))
+    expected[:, :m] = half.T @ (half / diagonal[:, None])
+    found = w.numpy()
+    scale = np.abs(expected).max() + 1.0
+    tolerance = 100 * dof_count * ROUNDING * scale
+    np.testing.assert_allclose(found[SHIFT:-1].reshape(m, stride), expected, rtol=0.0, atol=tolerance)
+    padded = np.zeros((dof_count, stride))
+    padded[:, :m] = half
+    np.testing.assert_allclose(basis.numpy()[SHIFT:-1].reshape(dof_count, stride), padded, atol=tolerance)
+    for array_of, change in ((along, jacobian @ rate[SHIFT:]), (u, half.T @ (y[SHIFT:] / diagonal))):
+        wanted = start.copy()
+        wanted[SHIFT:-1] += change.reshape(-1, 3)
+        np.testing.assert_allclose(array_of.numpy(), wanted, rtol=0.0, atol=tolerance)
+    for one in (found, basis.numpy()):
+        np.testing.assert_array_equal(one[[*range(SHIFT), -1]], 7.0)
