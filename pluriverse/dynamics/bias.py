@@ -24,6 +24,7 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec3_type, vec6_type
 from pluriverse.math.records import record_functions
 from pluriverse.math.spatial import spatial_functions
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.model import Control, Model, State, Topology
 from pluriverse.model.topology import FREE_BELOW
 from pluriverse.types import JointType
@@ -120,17 +121,17 @@ def bias_functions(real: Any) -> SimpleNamespace:
         """Return the applied force less the damping force at the old velocity, public dof."""
         return real(joint_f[dof]) - real(joint_damping[dof]) * real(joint_qd[dof])
 
-    @wp.func
+    @wp.func(inline=stage_hint())
     def sum_world_forces(
         world: int,
-        topology: Topology,
+        topology: wp.ref[Topology],
         gravity: wp.array[wp.vec3],
-        groups: groups_struct,
+        groups: wp.ref[groups_struct],
         joint_damping: wp.array[float],
         joint_qd: wp.array[float],
         body_f: wp.array[wp.spatial_vector],
         joint_f: wp.array[float],
-        data: data_struct,
+        data: wp.ref[data_struct],
     ):
         """Compute what the bias stage writes of one world."""
         template = topology.world_template[world]

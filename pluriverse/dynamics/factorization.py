@@ -16,6 +16,7 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import precision_name
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.model import Model, Topology
 
 
@@ -26,8 +27,8 @@ def factorization_functions(real: Any) -> SimpleNamespace:
     ltdl_factorize = packed_rows(real).ltdl_factorize
     rows_copy = packed_rows(real).rows_copy
 
-    @wp.func
-    def factorize_world_rows(world: int, topology: Topology, data: data_struct):
+    @wp.func(inline=stage_hint())
+    def factorize_world_rows(world: int, topology: wp.ref[Topology], data: wp.ref[data_struct]):
         """Compute the factors of the mass matrix of one world."""
         template = topology.world_template[world]
         first_dof = topology.template_dof[template]

@@ -21,6 +21,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import precision_name
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.model import Model, Topology
 
 # |u|_M / |v|_M beyond which u is shortened. A rigid body that rotates freely by an angle a in a step has a.
@@ -50,9 +51,13 @@ def kick_functions(real: Any) -> SimpleNamespace:
             return False
         return not does_spin(topology, data, world, tree)
 
-    @wp.func
+    @wp.func(inline=stage_hint())
     def solve_world_velocity(
-        world: int, topology: Topology, joint_armature: wp.array[float], dt: real, data: data_struct
+        world: int,
+        topology: wp.ref[Topology],
+        joint_armature: wp.array[float],
+        dt: real,
+        data: wp.ref[data_struct],
     ):
         """Compute what the kick stage writes of one world."""
         template = topology.world_template[world]

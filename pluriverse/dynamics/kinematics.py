@@ -28,6 +28,7 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.model import Model, State, Topology
 from pluriverse.model.arguments import check_state
 from pluriverse.model.topology import FREE_BELOW
@@ -65,17 +66,17 @@ def kinematics_functions(real: Any) -> SimpleNamespace:
             data.dof_motion[dof + k] = spatial(axis, wp.cross(about, axis))
             data.dof_velocity[dof + k] = real(joint_qd[public_dof + k])
 
-    @wp.func
+    @wp.func(inline=stage_hint())
     def compute_world_kinematics(
         world: int,
-        topology: Topology,
+        topology: wp.ref[Topology],
         joint_axis: wp.array[wp.vec3],
         body_com: wp.array[wp.vec3],
-        groups: groups_struct,
+        groups: wp.ref[groups_struct],
         joint_q: wp.array[float],
         joint_qd: wp.array[float],
-        states: states_struct,
-        data: data_struct,
+        states: wp.ref[states_struct],
+        data: wp.ref[data_struct],
     ):
         """Compute what the kinematics stage writes of one world."""
         template = topology.world_template[world]

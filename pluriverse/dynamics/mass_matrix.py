@@ -20,6 +20,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import precision_name, vec6_type
 from pluriverse.math.spatial import spatial_functions, vec10_type
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.model import Model, Topology
 from pluriverse.types import JointType
 
@@ -92,15 +93,15 @@ def mass_functions(real: Any) -> SimpleNamespace:
                     value = composite[0] + extra[i]
                 data.mass_row[entry + 3 + j] = value
 
-    @wp.func
+    @wp.func(inline=stage_hint())
     def assemble_world_rows(
         world: int,
-        topology: Topology,
-        groups: groups_struct,
+        topology: wp.ref[Topology],
+        groups: wp.ref[groups_struct],
         joint_armature: wp.array[float],
         joint_damping: wp.array[float],
         dt: real,
-        data: data_struct,
+        data: wp.ref[data_struct],
     ):
         """Compute what the mass matrix stage writes of one world."""
         template = topology.world_template[world]

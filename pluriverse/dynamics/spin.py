@@ -31,6 +31,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
+from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.model import Model, Topology
 from pluriverse.types import JointType
 
@@ -167,8 +168,8 @@ def gyroscopic_functions(real: Any) -> SimpleNamespace:
     does_spin, spin_inertia = spin.does_spin, spin.spin_inertia
     drift, rotated_velocity = spin.drift, spin.rotated_velocity
 
-    @wp.func
-    def replace_world_forces(world: int, topology: Topology, dt: real, data: data_struct):
+    @wp.func(inline=stage_hint())
+    def replace_world_forces(world: int, topology: wp.ref[Topology], dt: real, data: wp.ref[data_struct]):
         """Compute what the spin stage writes of one world."""
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]

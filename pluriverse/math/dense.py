@@ -53,8 +53,13 @@ _REDUCE = """
             } \\
             for (int c = 0; c < width; ++c) ri[d + c] = s[c]; \\
         }
+"""
+
+_IN_PLACE = """
     T* rows = H.data + base;
     int ok = 1;
+    #undef PLURIVERSE_PIVOT
+    #define PLURIVERSE_PIVOT(pivot) if (!(pivot > T(0))) ok = 0;
 """
 
 _FACTORIZE = """
@@ -80,7 +85,7 @@ _FACTORIZE = """
                 case 6: PLURIVERSE_REDUCE(6) break;
                 case 7: PLURIVERSE_REDUCE(7) break;
             }
-            if (!(ri[di] > T(0))) ok = 0;
+            PLURIVERSE_PIVOT(ri[di])
             ri[di] = T(1) / ri[di];
         }
         if (has_stem) {
@@ -102,7 +107,7 @@ _FACTORIZE = """
             }
             #pragma unroll
             for (int i = 5; i >= 0; --i) {
-                if (!(s[i][i] > T(0))) ok = 0;
+                PLURIVERSE_PIVOT(s[i][i])
                 const T inverse = T(1) / s[i][i];
                 #pragma unroll
                 for (int j = i - 1; j >= 0; --j) {
@@ -126,7 +131,6 @@ _FACTORIZE = """
             for (int d = 0; d < dk; ++d) rk[d] *= inverse;
         }
     }
-    return ok;
 """
 
 _ROWS = """
@@ -337,6 +341,17 @@ _TO_BLOCK = """
     }
 """
 
+# For `math.lanes`: the same factorization and solution, with eight worlds in a `T`. In place of arrays of
+# worlds they find pointers to the lanes of the first dof of the template: `rows`, and `b`, `c` with V = T.
+LANE_FACTORIZE = (
+    """
+    #undef PLURIVERSE_PIVOT
+    #define PLURIVERSE_PIVOT(pivot)
+"""
+    + f"{_REDUCE}{_TREES}{_FACTORIZE}"
+)
+LANE_SOLVE_PAIR = f"{_TREES}{_SOLVE_PAIR}"
+
 
 @wp.func_native("""
     const float* from = source.data + first;
@@ -406,7 +421,7 @@ def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     real_vector = real_vector or real
     types = f"using T = {CTYPE[real]}; using V = {CTYPE[real_vector]};"
 
-    @wp.func_native(types + _REDUCE + _TREES + _FACTORIZE)
+    @wp.func_native(types + _REDUCE + _IN_PLACE + _TREES + _FACTORIZE + "return ok;")
     def ltdl_factorize(
         H: wp.array[real],
         base: int,

@@ -11,9 +11,8 @@ import warp as wp
 from pluriverse.collision.contact_horizon import ContactHorizon
 from pluriverse.dynamics.body_acceleration import eval_body_accelerations
 from pluriverse.dynamics.forward_kinematics import eval_body_state
-from pluriverse.dynamics.free_motion import eval_free_motion
 from pluriverse.dynamics.integration import PositionIntegration, integrate
-from pluriverse.dynamics.kinematics import eval_kinematics
+from pluriverse.dynamics.tree_motion import eval_tree_motion
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.launch import outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
@@ -255,9 +254,8 @@ class SolverSAP(StepStatus):
         assert sap is not None
 
         control.unify_targets(worlds)
-        eval_kinematics(model, worlds, state_in, self.dynamics)
         mode = self._position_integration
-        eval_free_motion(model, worlds, state_in, control, self.dynamics, dt, mode=mode)
+        eval_tree_motion(model, worlds, state_in, control, self.dynamics, dt, mode=mode)
         set_joint_terms(
             model,
             worlds,

@@ -1,0 +1,494 @@
+"""Tree motion in lanes: the stages between the joint state and the free velocity, for eight worlds at once.
+
+Reads   joint_qd, joint_f, gravity, joint_armature, joint_damping, body_com; workspace: groups, tree_states
+Writes  workspace: what later stages of a step read (`tree_motion.py`)
+
+A pass outward over the nodes of a tree does what `kinematics.py` does, and the outward parts of
+`mass_matrix.py` and `bias.py`; a pass inward does what is left of these two; then follow `factorization.py`
+and `kick.py`. All make the operations of those modules in the same order, so a world has the same bits in a
+lane. Between the passes numbers stay in the memory of the call, tree by tree, and only those that others
+read are put back into arrays.
+
+There are no ball joints, D6 joints and free joints below bodies, no `body_f` and no kinematic roots here.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.dynamics.balance import CALM, DRIFTING
+from pluriverse.dynamics.kick import CALM_RATIO, PRODUCT_LIMIT
+from pluriverse.dynamics.rigid_groups import rigid_groups_struct
+from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
+from pluriverse.dynamics.tree_states import tree_states_struct
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.dense import LANE_FACTORIZE, LANE_SOLVE_PAIR
+from pluriverse.math.lane_motion import LANE_MOTION
+from pluriverse.math.lanes import LANES, lane_code
+from pluriverse.model import Template, Topology
+from pluriverse.types import JointType
+
+FORCES, VELOCITIES = wp.constant(1), wp.constant(2)
+"""Parts of `move_trees`, whose values add up: all up to forces and the mass matrix, and what follows."""
+
+# Numbers of a `CarrierFrame`, the first that is read, and how many are: `child_rotation` and what follows it.
+_FRAME_WIDTH, _FRAME_SKIP = 31, 7
+# Scalars in the memory of a call: per node and per dof of the largest tree, per dof and per body of the
+# world; and how many there may be. On the stack of a thread they take 1 MiB.
+_NODE_SIZE, _DOF_SIZE, _WORLD_DOF_SIZE, _WORLD_BODY_SIZE = 47, 11, 4, 3
+_SIZE_MAX = 2**20 // (8 * LANES)
+
+_MEMORY = """
+    const int kind = topology.world_template.data[worlds.data[slot]];
+    const int first_node = topology.template_node.data[kind];
+    const int first_dof = topology.template_dof.data[kind];
+    const int first_tree = topology.template_tree.data[kind];
+    const int tree_count = topology.template_tree.data[kind + 1] - first_tree;
+    const int world_dofs = topology.template_dof.data[kind + 1] - first_dof;
+    const int world_bodies = topology.template_body.data[kind + 1] - topology.template_body.data[kind];
+    const int* node_body = topology.node_body.data + first_node;
+    const int* node_carrier = topology.node_carrier.data + first_node;
+    const int* node_type = topology.node_type.data + first_node;
+    const int* node_qd = topology.node_qd.data + first_node;
+    const int* node_dof = topology.node_dof.data + first_node;
+    const int* node_dof_count = topology.node_dof_count.data + first_node;
+    const int* dof_parent = topology.dof_parent.data + first_dof;
+    const int* dof_depth = topology.dof_depth.data + first_dof;
+    const int* dof_row = topology.dof_row.data + first_dof;
+    const int* dof_public = topology.dof_public.data + first_dof;
+    int world[8], world_node[8], world_body[8], world_dof[8], world_row[8], world_tree[8];
+    for (int l = 0; l < 8; ++l) {
+        const int w = worlds.data[slot + l];
+        world[l] = w;
+        world_node[l] = topology.world_joint.data[w];
+        world_body[l] = topology.world_body.data[w];
+        world_dof[l] = topology.world_dof.data[w];
+        world_row[l] = topology.world_row.data[w];
+        world_tree[l] = topology.world_tree.data[w];
+    }
+    // Records of so many numbers, from a place in each world on. Called, not copied: there are many.
+    auto load = [&](const S* from, const int* first, int offset, int width, int count, void* to)
+        __attribute__((noinline)) {
+        int base[8];
+        for (int l = 0; l < 8; ++l) base[l] = (first[l] + offset) * width;
+        gather(from, base, width * count, (T*)to);
+    };
+    auto load_single = [&](const void* from, const int* first, int width, int count, void* to)
+        __attribute__((noinline)) {
+        int base[8];
+        for (int l = 0; l < 8; ++l) base[l] = first[l] * width;
+        gather((const float*)from, base, width * count, (T*)to);
+    };
+    auto store = [&](const void* from, int width, int count, void* to, const int* first, int offset)
+        __attribute__((noinline)) {
+        int base[8];
+        for (int l = 0; l < 8; ++l) base[l] = (first[l] + offset) * width;
+        scatter((const T*)from, width * count, (S*)to, base);
+    };
+    // Numbers of a record, which are the same in all lanes where the groups of the worlds are alike.
+    bool alike = true;
+    auto load_alike = [&](const auto* from, const int* first, int record, int width, int count, T* to) {
+        int base[8];
+        for (int l = 0; l < 8; ++l) base[l] = (first[l] + record) * width;
+        if (alike) {
+            for (int k = 0; k < count; ++k) to[k] = T(S(from[base[0] + k]));
+        } else {
+            gather(from, base, count, to);
+        }
+    };
+    // Rows of a tree are contiguous, as are its nodes and its dofs.
+    auto row_end = [&](int dof) { return dof_row[dof] + dof_depth[dof] + 1; };
+    int nodes_max = 0, dofs_max = 0, rows_max = 0;
+    for (int tree = first_tree; tree < first_tree + tree_count; ++tree) {
+        const int begin = topology.tree_dof.data[tree], end = topology.tree_dof_end.data[tree];
+        const int nodes = topology.tree_node_end.data[tree] - topology.tree_node.data[tree];
+        const int rows = end > begin ? row_end(end - 1) - dof_row[begin] : 0;
+        if (nodes > nodes_max) nodes_max = nodes;
+        if (end - begin > dofs_max) dofs_max = end - begin;
+        if (rows > rows_max) rows_max = rows;
+    }
+    // [node of the tree]
+    Q* node_quat = (Q*)PLURIVERSE_LANES(4 * nodes_max);
+    V3* node_offset = (V3*)PLURIVERSE_LANES(3 * nodes_max);
+    V6* node_velocity = (V6*)PLURIVERSE_LANES(6 * nodes_max);
+    M3* node_rotation = (M3*)PLURIVERSE_LANES(9 * nodes_max);
+    V3* node_com = (V3*)PLURIVERSE_LANES(3 * nodes_max);
+    V10* node_composite = (V10*)PLURIVERSE_LANES(10 * nodes_max);
+    V6* node_acceleration = (V6*)PLURIVERSE_LANES(6 * nodes_max);
+    V6* node_wrench = (V6*)PLURIVERSE_LANES(6 * nodes_max);
+    // [dof of the tree]
+    V6* dof_motion = (V6*)PLURIVERSE_LANES(6 * dofs_max);
+    T* dof_velocity = PLURIVERSE_LANES(dofs_max);
+    T* dof_force = PLURIVERSE_LANES(dofs_max);
+    T* dof_product = PLURIVERSE_LANES(dofs_max);
+    T* dof_velocity_free = PLURIVERSE_LANES(dofs_max);
+    T* dof_kick = PLURIVERSE_LANES(dofs_max);
+    T* tree_rows = PLURIVERSE_LANES(rows_max);
+    // [public dof of the world], [body of the world]
+    T* armature = PLURIVERSE_LANES(world_dofs);
+    T* damping = PLURIVERSE_LANES(world_dofs);
+    T* rate = PLURIVERSE_LANES(world_dofs);
+    T* applied = PLURIVERSE_LANES(world_dofs);
+    V3* body_centre = (V3*)PLURIVERSE_LANES(3 * world_bodies);
+    V3 fall;
+    load_single(joint_armature.data, world_dof, 1, world_dofs, armature);
+    if (parts & FORCES) {
+        load_single(joint_damping.data, world_dof, 1, world_dofs, damping);
+        load_single(joint_qd.data, world_dof, 1, world_dofs, rate);
+        load_single(joint_f.data, world_dof, 1, world_dofs, applied);
+        for (int l = 1; l < 8; ++l) alike = alike && is_like(world[l], world[0]);
+        load_alike((const float*)body_com.data, world_body, 0, 3, 3 * world_bodies, (T*)body_centre);
+        load_single(gravity.data, world, 3, 1, &fall);
+    }
+"""
+
+_OUTWARD = """
+    // `kinematics.py`, and the outward parts of `mass_matrix.py` and `bias.py`. Returns the kinetic energy.
+    auto go_outward = [&](int tree_node, int node_count, int tree_dof) {
+        T energy = T(0);
+        load((const S*)states.node_quat.data, world_node, tree_node, 4, node_count, node_quat);
+        load((const S*)states.node_offset.data, world_node, tree_node, 3, node_count, node_offset);
+        load((const S*)states.node_velocity.data, world_node, tree_node, 6, node_count, node_velocity);
+        for (int node = 0; node < node_count; ++node) {
+            const int index = tree_node + node;
+            const int dof_count = node_dof_count[index];
+            const int parent = node_carrier[index] - tree_node;
+            const bool is_root = node_carrier[index] < 0;
+            if (!is_root && dof_count == 0) {  // welded
+                T weld[10];  // WeldFrame
+                load_alike((const S*)groups.welds.data, world_node, index, 10, 10, weld);
+                const Q turn(weld[0], weld[1], weld[2], weld[3]);
+                const M3& rotation = node_rotation[parent];
+                const V3 position(weld[4], weld[5], weld[6]), com(weld[7], weld[8], weld[9]);
+                node_rotation[node] = multiply_matrices(rotation, matrix_from_quat(turn));
+                node_offset[node] = node_offset[parent] + wp::mul(rotation, position);
+                node_com[node] = node_offset[parent] + wp::mul(rotation, com);
+                continue;
+            }
+            T frame[FRAME_WIDTH - FRAME_SKIP];  // CarrierFrame
+            const S* carriers = (const S*)groups.carriers.data + FRAME_SKIP;
+            load_alike(carriers, world_node, index, FRAME_WIDTH, FRAME_WIDTH - FRAME_SKIP, frame);
+            const V3 child_position(frame[4], frame[5], frame[6]);
+            const V3 joint_axis(frame[11], frame[12], frame[13]);
+            const T mass = frame[14];
+            const V3 centre(frame[15], frame[16], frame[17]);
+            const V6& own_inertia = *(const V6*)(frame + 18);
+
+            const M3 rotation = matrix_from_quat(node_quat[node]);
+            const V3 offset = node_offset[node];
+            node_rotation[node] = rotation;
+            node_com[node] = offset + wp::mul(rotation, body_centre[node_body[index]]);
+            const int dof = node_dof[index] - tree_dof;
+            if (node_type[index] == REVOLUTE) {
+                const V3 about = offset + wp::mul(rotation, child_position);
+                const V3 axis = wp::mul(rotation, joint_axis);
+                dof_motion[dof] = spatial(axis, wp::cross(about, axis));
+                dof_velocity[dof] = rate[node_qd[index]];
+            } else if (node_type[index] == PRISMATIC) {
+                dof_motion[dof] = spatial(V3(), wp::mul(rotation, joint_axis));
+                dof_velocity[dof] = rate[node_qd[index]];
+            } else if (node_type[index] == FREE) {
+                for (int k = 0; k < 6; ++k) {
+                    dof_motion[dof + k] = V6();
+                    dof_motion[dof + k][k] = T(1);
+                    dof_velocity[dof + k] = node_velocity[node][k];
+                }
+            }
+
+            const V3 com = offset + wp::mul(rotation, centre);
+            const V6 inertia = rotate_sym(rotation, symmetric_matrix(own_inertia));
+            node_composite[node] = inertia_about_reference(mass, com, inertia);
+
+            const V6& velocity = node_velocity[node];
+            const V3 omega = angular_part(velocity);
+            V6 acceleration;
+            if (!is_root) {
+                acceleration = node_acceleration[parent] + cross_motion(node_velocity[parent], velocity);
+            } else if (node_type[index] == FREE) {
+                acceleration = spatial(V3(), -wp::cross(omega, linear_part(velocity)));
+            }
+            node_acceleration[node] = acceleration;
+            const V3 com_velocity = linear_part(velocity) + wp::cross(omega, com);
+            const V3 momentum = sym_times_vec(inertia, omega);
+            const V3 alpha = angular_part(acceleration);
+            const V3 com_acceleration =
+                linear_part(acceleration) + wp::cross(alpha, com) + wp::cross(omega, com_velocity);
+            const V3 force = mass * com_acceleration;
+            const V3 torque = sym_times_vec(inertia, alpha) + wp::cross(omega, momentum);
+            node_wrench[node] = spatial(torque + wp::cross(com, force), force);
+            energy += T(0.5) * (mass * wp::dot(com_velocity, com_velocity) + wp::dot(momentum, omega));
+        }
+        return energy;
+    };
+"""
+
+_FREE_ROWS = """
+    // `write_free_rows` of `mass_matrix.py`.
+    auto write_free_rows = [&](T* rows, const V10& composite, const V3& com, int public_dof) {
+        T extra[6];
+        for (int k = 0; k < 6; ++k) extra[k] = armature[public_dof + k] + T(dt) * damping[public_dof + k];
+        M3 coupling, angular;
+        const auto arms = (extra[0] != T(0)) | (extra[1] != T(0)) | (extra[2] != T(0));
+        if (__builtin_reduce_or(arms)) {
+            const M3 arm = wp::skew(com);
+            const M3 linear = wp::diag(V3(extra[0], extra[1], extra[2]));
+            const M3 arm_linear = multiply_matrices(arm, linear);
+            const M3 arm_linear_arm = multiply_matrices(multiply_matrices(wp::transpose(arm), linear), arm);
+            for (int i = 0; i < 3; ++i) {
+                for (int j = 0; j < 3; ++j) {
+                    coupling.data[i][j] = arms ? arm_linear.data[i][j] : T(0);
+                    angular.data[i][j] = arms ? arm_linear_arm.data[i][j] : T(0);
+                }
+            }
+        }
+        const M3 h = wp::skew(V3(composite[1], composite[2], composite[3]));
+        const int entry_of[3][3] = {{4, 5, 6}, {5, 7, 8}, {6, 8, 9}};
+        for (int i = 0; i < 3; ++i) {
+            for (int j = 0; j <= i; ++j) {
+                T value = composite[entry_of[i][j]] + angular.data[i][j];
+                if (i == j) value += extra[3 + i];
+                rows[i * (i + 1) / 2 + j] = value;
+            }
+        }
+        for (int i = 0; i < 3; ++i) {
+            T* row = rows + (i + 3) * (i + 4) / 2;
+            for (int j = 0; j < 3; ++j) row[j] = h.data[j][i] + coupling.data[j][i];
+            for (int j = 0; j <= i; ++j) row[3 + j] = i == j ? composite[0] + extra[i] : T(0);
+        }
+    };
+"""
+
+_INWARD = """
+    // The inward parts of `mass_matrix.py` and `bias.py`.
+    auto go_inward = [&](int tree_node, int node_count, int tree_dof, int tree_row) {
+        const bool free_root = node_type[tree_node] == FREE;
+        const int stop = free_root ? tree_dof + 6 : 0;
+        for (int node = node_count - 1; node >= 0; --node) {
+            const int index = tree_node + node;
+            const int dof_count = node_dof_count[index];
+            if (dof_count == 0) continue;
+            const V10 composite = node_composite[node];
+            const V6 wrench = node_wrench[node];
+            if (node_carrier[index] >= 0) {
+                const int parent = node_carrier[index] - tree_node;
+                node_composite[parent] = node_composite[parent] + composite;
+                node_wrench[parent] = node_wrench[parent] + wrench;
+            }
+            const V3 moment = wp::cross(V3(composite[1], composite[2], composite[3]), fall);
+            const V6 load = spatial(moment, composite[0] * fall);
+            const int dof = node_dof[index], public_dof = node_qd[index];
+            T* row = tree_rows + dof_row[dof] - tree_row;
+            if (free_root && node == 0) {
+                write_free_rows(row, composite, node_com[node], public_dof);
+                T given[6];
+                for (int k = 0; k < 6; ++k) {
+                    given[k] = applied[public_dof + k] - damping[public_dof + k] * rate[public_dof + k];
+                }
+                const V3 force(given[0], given[1], given[2]);
+                const V3 torque = V3(given[3], given[4], given[5]) + wp::cross(node_com[node], force);
+                const V6 total = spatial(torque, force) + load - wrench;
+                for (int k = 0; k < 6; ++k) {
+                    dof_force[k] = total[k];
+                    dof_product[k] = wrench[k];
+                }
+                continue;
+            }
+            // A hinge or a slide.
+            const V6 motion = dof_motion[dof - tree_dof];
+            const V6 carried = inertia_times_motion(composite, motion);
+            T* entry = row + dof_depth[dof];
+            for (int j = dof; j >= stop; j = dof_parent[j]) {
+                const V6& s = dof_motion[j - tree_dof];
+                *entry-- = carried[0] * s[0] + carried[1] * s[1] + carried[2] * s[2] + carried[3] * s[3]
+                    + carried[4] * s[4] + carried[5] * s[5];
+            }
+            if (free_root) for (int k = 0; k < 6; ++k) row[k] = carried[k];
+            T& own = row[dof_depth[dof]];
+            own = own + armature[public_dof] + T(dt) * damping[public_dof];
+            const T given = applied[public_dof] - damping[public_dof] * rate[public_dof];
+            const T product = wp::dot(motion, wrench);
+            dof_force[dof - tree_dof] = given + wp::dot(motion, load) - product;
+            dof_product[dof - tree_dof] = product;
+        }
+    };
+"""
+
+_FACTORS = """
+    // `factorization.py`, in place.
+    auto factorize = [&](int begin, int end) {
+        const auto& depth = topology.dof_depth;
+        const auto& row = topology.dof_row;
+        const int first = first_dof;
+        T* rows = tree_rows - dof_row[begin];
+        int ok = 1;
+FACTORIZE
+        (void)ok;
+    };
+    auto solve_pair = [&](int begin, int end) {
+        const auto& depth = topology.dof_depth;
+        const auto& row = topology.dof_row;
+        const int first = first_dof;
+        const int* up = dof_parent;
+        const T* rows = tree_rows - dof_row[begin];
+        typedef T V;
+        V* b = dof_velocity_free - begin;
+        V* c = dof_kick - begin;
+SOLVE_PAIR
+    };
+    // `kick.py`. Returns in which lanes the tree drifts.
+    auto solve_velocity = [&](int begin, int end, bool is_balanced, const T& bodies_energy) {
+        const int count = end - begin;
+        auto kicked = T(0) != T(0);
+        for (int e = 0; e < count; ++e) {
+            const T part = is_balanced ? dof_product[e] : T(0);
+            kicked |= part != T(0);
+            dof_velocity_free[e] = T(dt) * (dof_force[e] + part);
+            dof_kick[e] = T(dt) * part;
+        }
+        solve_pair(begin, end);
+        T armature_square = T(0), products = T(0);
+        for (int e = 0; e < count; ++e) {
+            armature_square += armature[dof_public[begin + e]] * dof_velocity[e] * dof_velocity[e];
+            products += dof_kick[e] * dof_product[e];
+        }
+        const T energy = bodies_energy + T(0.5) * armature_square;
+        products *= T(0.5) * T(dt);
+        const T limit = product_limit * product_limit * energy;
+        T share = products > limit ? __builtin_elementwise_sqrt(limit / products) : T(1);
+        share = kicked ? share : T(0);
+        for (int e = 0; e < count; ++e) {
+            const T unsolved = T(dt) * (is_balanced ? dof_product[e] : T(0));
+            const T part = share * (kicked ? dof_kick[e] : unsolved);
+            dof_kick[e] = part;
+            dof_velocity_free[e] = dof_velocity[e] + dof_velocity_free[e] - part;
+        }
+        return kicked & (products > calm_ratio * energy);
+    };
+"""
+
+_TREES = """
+    for (int tree = 0; tree < tree_count; ++tree) {
+        const int tree_node = topology.tree_node.data[first_tree + tree];
+        const int node_count = topology.tree_node_end.data[first_tree + tree] - tree_node;
+        const int tree_dof = topology.tree_dof.data[first_tree + tree];
+        const int tree_dof_end = topology.tree_dof_end.data[first_tree + tree];
+        const int dof_count = tree_dof_end - tree_dof;
+        const int tree_row = dof_count > 0 ? dof_row[tree_dof] : 0;
+        const int row_count = dof_count > 0 ? row_end(tree_dof_end - 1) - tree_row : 0;
+        T energy;
+        if (parts & FORCES) {
+            energy = go_outward(tree_node, node_count, tree_dof);
+            go_inward(tree_node, node_count, tree_dof, tree_row);
+            for (int l = 0; l < 8; ++l) {
+                const int at = world_tree[l] + tree;
+                data.tree_ref.data[at] = states.tree_ref.data[at];
+            }
+            // Those of carriers are what they were.
+            store(node_offset, 3, node_count, data.node_offset.data, world_node, tree_node);
+            store(node_rotation, 9, node_count, data.node_rotation.data, world_node, tree_node);
+            store(node_com, 3, node_count, data.node_com.data, world_node, tree_node);
+            store(node_composite, 10, 1, data.node_composite.data, world_node, tree_node);
+            store(&energy, 1, 1, data.tree_energy.data, world_tree, tree);
+            if (dof_count == 0) {
+                for (int l = 0; l < 8; ++l) data.tree_regime.data[world_tree[l] + tree] = CALM;
+                continue;
+            }
+            store(dof_motion, 6, dof_count, data.dof_motion.data, world_dof, tree_dof);
+            store(dof_velocity, 1, dof_count, data.dof_velocity.data, world_dof, tree_dof);
+            store(dof_force, 1, dof_count, data.dof_force.data, world_dof, tree_dof);
+            store(dof_product, 1, dof_count, data.dof_product.data, world_dof, tree_dof);
+            store(tree_rows, 1, row_count, data.mass_row.data, world_row, tree_row);
+        } else {
+            if (dof_count == 0) continue;
+            load(data.tree_energy.data, world_tree, tree, 1, 1, &energy);
+            load(data.dof_velocity.data, world_dof, tree_dof, 1, dof_count, dof_velocity);
+            load(data.dof_force.data, world_dof, tree_dof, 1, dof_count, dof_force);
+            load(data.dof_product.data, world_dof, tree_dof, 1, dof_count, dof_product);
+            load(data.mass_row.data, world_row, tree_row, 1, row_count, tree_rows);
+        }
+        if (!(parts & VELOCITIES)) continue;
+        // A tree of one free body spins (`spin.py`).
+        const bool spins = node_type[tree_node] == FREE && dof_count == node_dof_count[tree_node];
+        factorize(tree_dof, tree_dof_end);
+        const auto drifts = solve_velocity(tree_dof, tree_dof_end, !spins, energy);
+        store(tree_rows, 1, row_count, data.factor_row.data, world_row, tree_row);
+        store(dof_velocity_free, 1, dof_count, data.dof_velocity_free.data, world_dof, tree_dof);
+        store(dof_kick, 1, dof_count, data.dof_kick.data, world_dof, tree_dof);
+        for (int l = 0; l < 8; ++l) data.tree_regime.data[world_tree[l] + tree] = drifts[l] ? DRIFTING : CALM;
+    }
+"""
+
+
+_CONSTANTS = f"""
+    enum {{ FORCES = {FORCES}, VELOCITIES = {VELOCITIES}, CALM = {CALM}, DRIFTING = {DRIFTING} }};
+    enum {{ PRISMATIC = {JointType.PRISMATIC:d}, REVOLUTE = {JointType.REVOLUTE:d} }};
+    enum {{ FREE = {JointType.FREE:d} }};
+    enum {{ FRAME_WIDTH = {_FRAME_WIDTH}, FRAME_SKIP = {_FRAME_SKIP} }};
+    // Kernels round constants to single precision.
+    const T calm_ratio = T(S({np.float32(CALM_RATIO)}f)), product_limit = T(S({np.float32(PRODUCT_LIMIT)}f));
+"""
+
+
+@functools.cache
+def lane_trees(real: Any) -> Any:
+    """Return the function that computes the motion of trees for eight worlds, for scalars of type `real`.
+
+    - `move_trees(parts, worlds, slot, ...)`: of the eight entries of `worlds` from `slot` on, which are a
+      tile. `parts` are `FORCES`, `VELOCITIES`, or the sum of both.
+    """
+    data_struct = workspace_struct(real)
+    groups_struct = rigid_groups_struct(real)
+    states_struct = tree_states_struct(real)
+    factors = _FACTORS.replace("FACTORIZE", LANE_FACTORIZE).replace("SOLVE_PAIR", LANE_SOLVE_PAIR)
+    text = (
+        LANE_MOTION
+        + GROUPS_IN_LANES
+        + _CONSTANTS
+        + _MEMORY
+        + _OUTWARD
+        + _FREE_ROWS
+        + _INWARD
+        + factors
+        + _TREES
+    )
+
+    @wp.func_native(lane_code(real, text))
+    def move_trees(
+        parts: int,
+        worlds: wp.array[int],
+        slot: int,
+        topology: Topology,
+        gravity: wp.array[wp.vec3],
+        body_com: wp.array[wp.vec3],
+        joint_armature: wp.array[float],
+        joint_damping: wp.array[float],
+        joint_qd: wp.array[float],
+        joint_f: wp.array[float],
+        dt: real,
+        groups: groups_struct,
+        states: states_struct,
+        data: data_struct,
+    ): ...
+
+    return move_trees
+
+
+def is_plain(template: Template) -> bool:
+    """Return whether `move_trees` can be used for worlds of a template (module docstring)."""
+    moving = template.node_dof_count > 0
+    if not np.isin(
+        template.node_type[moving], (JointType.PRISMATIC, JointType.REVOLUTE, JointType.FREE)
+    ).all():
+        return False
+    if template.node_count == 0:
+        return False
+    node_counts = template.tree_node_end - template.tree_node
+    row_counts = np.bincount(
+        template.node_tree[template.dof_node], weights=template.dof_depth + 1, minlength=template.tree_count
+    )
+    size = _NODE_SIZE * node_counts.max() + row_counts.max()
+    size += _DOF_SIZE * (template.tree_dof_end - template.tree_dof).max()
+    size += _WORLD_DOF_SIZE * template.dof_count + _WORLD_BODY_SIZE * template.body_count
+    return bool(size <= _SIZE_MAX)
