@@ -8,7 +8,6 @@ The other terms follow the discrete constraints of Drake's SAP driver; the solve
 """
 
 import functools
-import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,9 +15,19 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
+from pluriverse.math.lanes import lane_count
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Control, Model, State, Topology
 from pluriverse.model.drive_targets import bounded_target
+from pluriverse.solvers.sap.joint_term_inputs import (
+    EFFORT_UNLIMITED,
+    INVERSE_MASS_MIN,
+    LIMIT_RECOVERY_TIME,
+    NEAR_RIGID,
+    SPEED_UNLIMITED,
+    JointTermInputs,
+)
+from pluriverse.solvers.sap.joint_terms_lanes import joint_term_lanes
 from pluriverse.solvers.sap.workspace import (
     DRIVE,
     DRY_FRICTION,
@@ -29,43 +38,6 @@ from pluriverse.solvers.sap.workspace import (
     sap_struct,
 )
 from pluriverse.types import JointTargetMode
-
-# Near-rigid parameter of drives and limits: stiffer ones than the period 0.1 dt needs are softened to it,
-# which bounds the condition number of the Hessian ([Castro2022] section V.B with beta = 0.1).
-NEAR_RIGID = wp.constant(0.1**2 / (4.0 * math.pi**2))
-# Time [s] in which a joint comes back from beyond a limit that nobody gave a stiffness: that of a contact of
-# two shapes with nothing set.
-LIMIT_RECOVERY_TIME = wp.constant(0.02)
-# Floor of 1 / A_ii [1/kg or 1/(kg·m²)]; only a division guard.
-INVERSE_MASS_MIN = wp.constant(1e-12)
-# Effort limits from here on [N or N·m] count as none; the builder's default of 1e6 stays a limit.
-EFFORT_UNLIMITED = wp.constant(1e20)
-
-# Speed limits from here on [m/s or rad/s], such as the builder's default of 1e6, count as none.
-SPEED_UNLIMITED = wp.constant(1e6)
-
-
-@wp.struct
-class JointTermInputs:
-    """Arrays of state, control and model that the terms depend on; see `Model` for units and shapes."""
-
-    joint_q: wp.array[float]
-    target_pos: wp.array[float]
-    target_vel: wp.array[float]
-    act: wp.array[float]
-    target_mode: wp.array[int]
-    target_lower: wp.array[float]
-    target_upper: wp.array[float]
-    target_ke: wp.array[float]
-    target_kd: wp.array[float]
-    effort_limit: wp.array[float]
-    limit_lower: wp.array[float]
-    limit_upper: wp.array[float]
-    limit_ke: wp.array[float]
-    limit_kd: wp.array[float]
-    friction: wp.array[float]
-    velocity_limit: wp.array[float]
-    enforce_velocity_limit: int
 
 
 @wp.func
@@ -78,22 +50,20 @@ def is_number(x: Any) -> bool:
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     names = (real, linear, dynamics_real)
+    set_terms_in_lanes = joint_term_lanes(*names).set_terms_in_lanes
 
-    @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.joint_terms", *names))
-    def set_joint_terms(
-        worlds: wp.array[int],
-        topology: Topology,
-        inputs: JointTermInputs,
-        dynamics: DynamicsData,
-        sap: SapData,
+    @wp.func
+    def set_terms(
+        world: int,
+        topology: wp.ref[Topology],
+        inputs: wp.ref[JointTermInputs],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         contact_sigma: real,
         approach_damping: int,
         dt64: wp.float64,
     ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
+        """Set the terms of a world."""
         template = topology.world_template[world]
         first_dof = topology.template_dof[template]
         dof0 = topology.world_dof[world]
@@ -224,14 +194,46 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 sap.drive_gain[dof] = one
                 sap.drive_limit[dof] = real(EFFORT_UNLIMITED)
             sap.dof_terms[dof] = terms
+
+    @wp.func
+    def clear_prescribed(
+        world: int, topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData]
+    ):
+        """Take all terms from roots that are prescribed: nothing acts on them."""
+        template = topology.world_template[world]
+        dof0 = topology.world_dof[world]
         first_tree = topology.template_tree[template]
         for tree in range(topology.template_tree[template + 1] - first_tree):
             if dynamics.tree_prescribed[topology.world_tree[world] + tree] != 0:
-                # Nothing acts on a root that is prescribed.
                 root = topology.template_node[template] + topology.tree_node[first_tree + tree]
                 begin = dof0 + topology.node_dof[root]
                 for dof in range(begin, begin + topology.node_dof_count[root]):
                     sap.dof_terms[dof] = 0
+
+    @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.joint_terms", *names))
+    def set_joint_terms(
+        worlds: wp.array[int],
+        lanes: int,  # entries of `worlds` that a thread takes; with more than one, terms are set in lanes
+        topology: Topology,
+        inputs: JointTermInputs,
+        dynamics: DynamicsData,
+        sap: SapData,
+        contact_sigma: real,
+        approach_damping: int,
+        dt64: wp.float64,
+    ):
+        thread, _ = wp.tid()
+        for slot in range(thread * lanes, wp.min((thread + 1) * lanes, worlds.shape[0])):
+            world = worlds[slot]
+            if world < 0:
+                continue
+            if lanes > 1:
+                set_terms_in_lanes(
+                    world, topology, inputs, dynamics, sap, contact_sigma, approach_damping, dt64
+                )
+            else:
+                set_terms(world, topology, inputs, dynamics, sap, contact_sigma, approach_damping, dt64)
+            clear_prescribed(world, topology, dynamics, sap)
 
     return SimpleNamespace(set_joint_terms=set_joint_terms)
 
@@ -268,11 +270,13 @@ def set_joint_terms(
     inputs.friction = model.joint_friction
     inputs.velocity_limit = model.joint_velocity_limit
     inputs.enforce_velocity_limit = int(enforce_velocity_limit)
+    lanes = lane_count(model.device)
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).set_joint_terms,
-        dim=worlds.size,
+        dim=-(-worlds.size // lanes),
         inputs=[
             worlds,
+            lanes,
             model.topology,
             inputs,
             dynamics.data,

@@ -21,7 +21,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type, vec6_type
 from pluriverse.math.rotation_vector import rotation_vector
 from pluriverse.model import Model, State, Topology
-from pluriverse.solvers.sap.joint_terms import NEAR_RIGID
+from pluriverse.solvers.sap.joint_term_inputs import NEAR_RIGID
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 from pluriverse.solvers.springs import BodySpringTable, TendonTable
 
