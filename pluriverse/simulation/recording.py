@@ -4,6 +4,8 @@ A launch from Python costs microseconds; a launch replayed from a list (`launch_
 One step is a graph. Many steps in a row replay a graph that holds a block of them.
 """
 
+import functools
+import itertools
 from collections.abc import Callable
 
 import warp as wp
@@ -22,8 +24,8 @@ class ChunkRecording:
 
     Args:
         worlds: The worlds.
-        launch: Launches solver steps in a row: `launch(worlds, step_count)`, and from a substep on:
-            `launch(worlds, step_count, substep)`.
+        launch: Launches solver steps in a row: `launch(worlds, step_count)`, from a substep on:
+            `launch(worlds, step_count, substep)`, and part of them: `launch(worlds, step_count, 0, part)`.
         decimation: Solver steps in one step of the simulation.
         device: Device that the step runs on.
     """
@@ -41,6 +43,7 @@ class ChunkRecording:
         self._device = device
         self._graphs: dict[int, wp.Graph] = {}
         self._substep_graphs: dict[int, wp.Graph] = {}
+        self._part_graphs: dict[int, list[wp.Graph]] = {}
         block_count = -(-BLOCK_WORLD_STEP_COUNT // (max(worlds.size, 1) * decimation))
         self._block_count = max(1, min(block_count, BLOCK_STEP_COUNT_MAX // decimation))
 
@@ -54,6 +57,18 @@ class ChunkRecording:
         block_count, rest = divmod(count, self._block_count)
         blocks = [self._graph(self._block_count)] * block_count if block_count else []
         return blocks + ([self._graph(1)] * rest if rest else [])
+
+    def parts(self, count: int) -> list[wp.Graph]:
+        """Return graphs that make one step together, each of some of its solver steps."""
+        if count == 1:
+            return [self._graph(1)]
+        if count not in self._part_graphs:
+            bounds = [self._decimation * k // count for k in range(count + 1)]
+            self._part_graphs[count] = [
+                record(self._device, functools.partial(self._launch, self.worlds, self._decimation, 0, part))
+                for part in itertools.starmap(slice, itertools.pairwise(bounds))
+            ]
+        return self._part_graphs[count]
 
     def substep_graph(self, substep: int) -> wp.Graph:
         """Return the graph of a single solver step, that with index `substep` in the step."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pluriverse as pv
+from pluriverse.simulation import step_loop
 
 from .worlds import DT, KINDS, assert_same_bits, make_model, world_bits
 
@@ -44,6 +45,31 @@ def test_world_among_63_of_other_kinds_has_the_bits_of_the_world_alone(alone, th
             assert_same_bits(
                 world_bits(model, simulation.state, world), alone[kind], f"world {world}, {kind}"
             )
+
+
+@pytest.mark.parametrize(("part_bytes", "count"), [(1, 3), (1 << 40, 1)])
+def test_steps_in_parts_have_the_bits_of_whole_ones(alone, monkeypatch, part_bytes, count):
+    """Threads that share a step part by part make the steps of a world alone."""
+    monkeypatch.setattr(step_loop, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(step_loop, "THREAD_WORK_BYTES", 1)
+    replayed = []
+    replay = step_loop.StepLoop._replay
+
+    def noted(loop, recordings, thread_count):
+        replayed.append((thread_count, {len(graphs) for graphs in recordings}))
+        replay(loop, recordings, thread_count)
+
+    monkeypatch.setattr(step_loop.StepLoop, "_replay", noted)
+    model = make_model(NAMES * 4)
+    with pv.Simulation(model, dt=DT, decimation=3, threads=3) as simulation:
+        for _ in range(STEP_COUNT // 3):
+            simulation.step()
+        assert simulation.report().step_count == STEP_COUNT
+        for world, kind in enumerate(NAMES * 4):
+            assert_same_bits(
+                world_bits(model, simulation.state, world), alone[kind], f"world {world}, {kind}"
+            )
+    assert replayed == [(3, {count})] * (STEP_COUNT // 3)
 
 
 def test_steps_one_by_one_have_the_bits_of_many_in_one_call(alone):
