@@ -115,6 +115,7 @@ class CollisionPipeline:
             model,
             collision_type,
             [some[some >= 0] for some in shapes],
+            global_shapes,
             [collider for collider in Collider if self._pairs.count(collider)],
         )
         slot_count = int(self.rigid_contact_capacity.sum())

@@ -6,6 +6,7 @@ bodies is exact in floating point, so a world a kilometre away from its origin l
 poses.
 """
 
+import itertools
 from typing import Any
 
 import warp as wp
@@ -47,8 +48,15 @@ class ShapeModel:
     """First flat shape index, shape [world]."""
     collider_start: wp.array[int]
     """First entry of each template in `collider`, shape [template + 1]."""
+    world_body: wp.array[int]
+    """First flat body index, shape [world]."""
     collider: wp.array[int]
     """World-local shapes that have a candidate pair, shape [entry]."""
+    collider_record: wp.array[wp.vec4i]
+    """These with what is equal in all worlds of a template: the shape, its world-local body or -1, `GeoType`
+    that collides, 1 if it is a slab (see `is_slab`), shape [entry]."""
+    global_record: wp.array[wp.vec4i]
+    """The same of shapes outside of all worlds, by their flat indices, shape [global shape]."""
     shape_body: wp.array[int]
     """Body, -1 for the world frame, shape [shape]."""
     shape_type: wp.array[int]
@@ -83,42 +91,62 @@ class ShapeModel:
 
 @wp.struct
 class ShapePlace:
-    """Where a shape is and how it moves."""
+    """Where a shape is and how it moves.
+
+    Kernels load it four numbers at a time. What tells whether two shapes are near each other comes first.
+    """
 
     rotation: wp.mat33
     """World from shape axes."""
     origin: wp.vec3
     """World position of the body origin [m]."""
-    offset: wp.vec3
-    """Shape origin (of a slab: its centre) minus body origin [m], world axes."""
-    size: wp.vec3
-    """Sizes as colliders use them [m]: `shape_scale`, half extents for a slab."""
     middle: wp.vec3
     """Centre of the shape minus body origin [m], world axes."""
-    velocity: wp.vec3
-    """Velocity of the body at `middle` [m/s]."""
-    spin: wp.vec3
-    """Angular velocity of the body [rad/s]."""
-    extent: float
-    """How large the shape is, for tolerances: about half its diagonal [m]."""
     radius: float
     """Radius of a sphere about `middle` that holds the shape, and what its spin counts for besides [m]."""
+    half: wp.vec3
+    """Half extents of a box about `middle` that holds the shape [m], shape axes."""
+    lead: float
+    """sqrt(1 + (c mu)^2) T of `contact_horizon`: at a speed contacts act up to this times that [s]."""
+    velocity: wp.vec3
+    """Velocity of the body at `middle` [m/s]."""
+    change: float
+    """By how much the velocity of no point of the shape is assumed to change in this step [m/s]."""
+    spin: wp.vec3
+    """Angular velocity of the body [rad/s]."""
     threshold: float
     """Margin plus what the shape may move in a step, or plus its gap [m]."""
     margin: float
     """Margin, and with a horizon how far apart contacts may act at no speed besides [m]."""
     gap_threshold: float
     """Margin plus gap [m]."""
+    extent: float
+    """How large the shape is, for tolerances: about half its diagonal [m]."""
     threshold_limit: float
     """Largest `threshold` that can matter, as both gaps limit it [m]."""
-    change: float
-    """By how much the velocity of no point of the shape is assumed to change in this step [m/s]."""
-    lead: float
-    """sqrt(1 + (c mu)^2) T of `contact_horizon`: at a speed contacts act up to this times that [s]."""
+    offset: wp.vec3
+    """Shape origin (of a slab: its centre) minus body origin [m], world axes."""
     friction: float
     """c mu of `contact_horizon`, by the largest coefficient of friction of the world."""
+    size: wp.vec3
+    """Sizes as colliders use them [m]: `shape_scale`, half extents for a slab."""
     spin_length: float
     """Largest coefficient of torsional or rolling friction of the world [m]."""
+
+
+def place_fields() -> str:
+    """Return native code that declares the index of the first number of each field of `ShapePlace`.
+
+    `middle_at` is that of `middle`, `PLACE_SIZE` how many numbers there are.
+    """
+    sizes = {name: getattr(field.type, "_length_", 1) for name, field in ShapePlace.vars.items()}
+    starts = itertools.accumulate(sizes.values(), initial=0)
+    names = [*(f"{name}_at" for name in sizes), "PLACE_SIZE"]
+    fields = ", ".join(f"{name} = {start}" for name, start in zip(names, starts, strict=True))
+    return f"""
+    enum {{ {fields} }};
+    static_assert(sizeof(*place.data) == PLACE_SIZE * sizeof(float), "ShapePlace has other numbers");
+"""
 
 
 @wp.struct

@@ -26,8 +26,10 @@ from pluriverse.collision.shape_state import (
     ShapePlace,
     ShapeState,
     bounds_vector,
+    place_fields,
 )
 from pluriverse.launch import launch_kernel
+from pluriverse.math.lane_records import LANES
 from pluriverse.types import GeoType
 
 # Largest materials of the world.
@@ -35,39 +37,24 @@ _LEAD = """
     float most_tau = 0.0f, most_friction = 0.0f, most_moment = 0.0f, most_gap = 0.0f, slope = 0.0f;
     if (is_limited && !is_fixed) {
         const int own_count = end - begin, count = own_count + (int)global_shapes.shape[0];
-        float taus[LANES] = {}, mus[LANES] = {}, moments[LANES] = {}, gaps[LANES] = {};
-        for (int first = 0; first < count; first += LANES) {
-            int shape[LANES];
-            for (int l = 0; l < LANES; ++l) {
-                const int e = first + l < count ? first + l : first;
-                shape[l] = e < own_count ? first_shape + shapes.data[begin + e]
-                                         : global_shapes.data[e - own_count];
-            }
-            for (int l = 0; l < LANES; ++l) gaps[l] = wp::max(gaps[l], AT(model.shape_gap, shape[l]));
+        ONE_BY_ONE
+        for (int e = 0; e < count; ++e) {
+            const int one = e < own_count ? first_shape + shapes.data[begin + e][0]
+                                          : global_shapes.data[e - own_count];
+            most_gap = wp::max(most_gap, AT(model.shape_gap, one));
             if (horizon.has_tau) {
-                for (int l = 0; l < LANES; ++l) {
-                    const float tau = AT(horizon.shape_tau, shape[l]);
-                    taus[l] = wp::max(taus[l], OR_FALLBACK(tau, horizon.fallback_tau));
-                }
+                const float tau = AT(horizon.shape_tau, one);
+                most_tau = wp::max(most_tau, OR_FALLBACK(tau, horizon.fallback_tau));
             }
             if (horizon.has_mu) {
-                for (int l = 0; l < LANES; ++l) {
-                    const float mu = AT(horizon.shape_mu, shape[l]);
-                    mus[l] = wp::max(mus[l], horizon.sliding_share * OR_FALLBACK(mu, horizon.fallback_mu));
-                }
+                const float mu = AT(horizon.shape_mu, one);
+                most_friction = wp::max(
+                    most_friction, horizon.sliding_share * OR_FALLBACK(mu, horizon.fallback_mu));
             }
             if (horizon.has_moments) {
-                for (int l = 0; l < LANES; ++l) {
-                    moments[l] = wp::max(moments[l], wp::max(AT(horizon.shape_mu_torsional, shape[l]),
-                                                             AT(horizon.shape_mu_rolling, shape[l])));
-                }
+                most_moment = wp::max(most_moment, wp::max(AT(horizon.shape_mu_torsional, one),
+                                                           AT(horizon.shape_mu_rolling, one)));
             }
-        }
-        for (int l = 0; l < LANES; ++l) {
-            most_tau = wp::max(most_tau, taus[l]);
-            most_friction = wp::max(most_friction, mus[l]);
-            most_moment = wp::max(most_moment, moments[l]);
-            most_gap = wp::max(most_gap, gaps[l]);
         }
         slope = wp::sqrt(1.0f + most_friction * most_friction);
     }
@@ -78,31 +65,48 @@ _GATHER = """
         const int size = end - begin < LANES ? end - begin : LANES;
         int shape[LANES], body[LANES], type[LANES], kind[LANES];
         int is_slab[LANES], is_meshed[LANES], lacks_mesh[LANES], is_moving[LANES];
-        float extent[3][LANES], center[3][LANES], lift[LANES];
+        int is_enabled[LANES];
+        float scale[3][LANES], extent[3][LANES], center[3][LANES], lift[LANES];
+        float margins[LANES], gaps[LANES], taus[LANES], structure[4][LANES];
+        const float* rows[LANES];
+        for (int l = 0; l < LANES; ++l) rows[l] = (const float*)(shapes.data + begin + (l < size ? l : 0));
+        records::load4(rows, structure);
+        int numbers[4][LANES];
+        memcpy(numbers, structure, sizeof(numbers));
         for (int l = 0; l < LANES; ++l) {
-            shape[l] = first_shape + shapes.data[begin + (l < size ? l : 0)];
-            body[l] = model.shape_body.data[shape[l]];
+            shape[l] = first_shape + numbers[0][l];
+            body[l] = numbers[1][l] < 0 ? -1 : first_body + numbers[1][l];
+            type[l] = numbers[2][l];
+            is_slab[l] = numbers[3][l];
         }
+        ONE_BY_ONE
+        for (int l = 0; l < LANES; ++l) {
+            const int one = shape[l];
+            is_enabled[l] = AT(model.shape_enabled, one);
+            margins[l] = AT(model.shape_margin, one);
+            gaps[l] = AT(model.shape_gap, one);
+            taus[l] = is_limited && horizon.has_tau ? AT(horizon.shape_tau, one) : 0.0f;
+        }
+        for (int l = 0; l < LANES; ++l) rows[l] = ROW(model.shape_scale, shape[l]);
+        records::load3(rows, scale);
         int special = 0;
         for (int l = 0; l < LANES; ++l) {
-            const int one = shape[l], geo = model.shape_type.data[one];
+            const int geo = type[l];
             is_meshed[l] = (geo == $CONVEX_MESH) | (geo == $MESH) | (geo == $HFIELD);
-            is_slab[l] = (geo == $BOX) & (model.shape_geo_type.data[one] == $PLANE);
             special |= is_meshed[l] | is_slab[l];
-            type[l] = geo;
             int of = ((geo == $BOX) | is_meshed[l]) ? K_BOX : K_ROUND;
             of = geo == $CAPSULE ? K_CAPSULE : of;
             of = ((geo == $CYLINDER) | (geo == $CONE)) ? K_CYLINDER : of;
             kind[l] = geo == $ELLIPSOID ? K_ELLIPSOID : of;
             for (int c = 0; c < 3; ++c) {
-                extent[c][l] = PART(model.shape_scale, one, c);
+                extent[c][l] = scale[c][l];
                 center[c][l] = 0.0f;
             }
             lift[l] = 0.0f;
             lacks_mesh[l] = 0;
             is_moving[l] = (body[l] >= 0) & !is_fixed;
         }
-        for (int l = 0; special && l < size; ++l) {
+        for (int l = 0; special && l < LANES; ++l) {
             const float x = extent[0][l], y = extent[1][l], z = extent[2][l];
             if (is_slab[l]) {
                 // See `is_slab`.
@@ -146,16 +150,26 @@ _MATRIX = """
 
 _POSE = (
     """
+        // The fixed world has no entry in arrays of bodies.
+        const float fixed[7] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f};
+        float pose[7][LANES], local[7][LANES], com[3][LANES], twist[6][LANES];
+        for (int l = 0; l < LANES; ++l) rows[l] = ROW(model.shape_transform, shape[l]);
+        records::load4(rows, local);
+        records::load4(rows, local + 3, 3);
+        for (int l = 0; l < LANES; ++l) rows[l] = body[l] >= 0 ? ROW(body_q, body[l]) : fixed;
+        records::load4(rows, pose);
+        records::load4(rows, pose + 3, 3);
+        if (is_limited) {
+            for (int l = 0; l < LANES; ++l) rows[l] = body[l] >= 0 ? ROW(horizon.body_com, body[l]) : fixed;
+            records::load3(rows, com);
+            for (int l = 0; l < LANES; ++l) rows[l] = is_moving[l] ? ROW(horizon.body_qd, body[l]) : fixed;
+            records::load4(rows, twist);
+            records::load4(rows, twist + 2, 2);
+        }
         float rotation[9][LANES], offset[3][LANES], middle[3][LANES], arm[3][LANES], norm[LANES];
         for (int l = 0; l < LANES; ++l) {
-            const int one = shape[l], at = body[l] < 0 ? 0 : body[l];
-            const bool has_body = body[l] >= 0;
-            const float ax = has_body ? PART(body_q, at, 3) : 0.0f;
-            const float ay = has_body ? PART(body_q, at, 4) : 0.0f;
-            const float az = has_body ? PART(body_q, at, 5) : 0.0f;
-            const float aw = has_body ? PART(body_q, at, 6) : 1.0f;
-            const float bx = PART(model.shape_transform, one, 3), by = PART(model.shape_transform, one, 4);
-            const float bz = PART(model.shape_transform, one, 5), bw = PART(model.shape_transform, one, 6);
+            const float ax = pose[3][l], ay = pose[4][l], az = pose[5][l], aw = pose[6][l];
+            const float bx = local[3][l], by = local[4][l], bz = local[5][l], bw = local[6][l];
 """
     + Template(_MATRIX).substitute(p="b", x="ax", y="ay", z="az", w="aw")
     + """
@@ -170,8 +184,7 @@ _POSE = (
             rotation[0][l] = r00; rotation[1][l] = r01; rotation[2][l] = r02;
             rotation[3][l] = r10; rotation[4][l] = r11; rotation[5][l] = r12;
             rotation[6][l] = r20; rotation[7][l] = r21; rotation[8][l] = r22;
-            const float x = PART(model.shape_transform, one, 0), y = PART(model.shape_transform, one, 1);
-            const float z = PART(model.shape_transform, one, 2), h = lift[l];
+            const float x = local[0][l], y = local[1][l], z = local[2][l], h = lift[l];
             const float ox = (b00 * x + b01 * y + b02 * z) - r02 * h;
             const float oy = (b10 * x + b11 * y + b12 * z) - r12 * h;
             const float oz = (b20 * x + b21 * y + b22 * z) - r22 * h;
@@ -183,9 +196,9 @@ _POSE = (
             middle[0][l] = mx; middle[1][l] = my; middle[2][l] = mz;
             float gx = 0.0f, gy = 0.0f, gz = 0.0f;
             if (is_limited) {
-                gx = has_body ? PART(horizon.body_com, at, 0) : 0.0f;
-                gy = has_body ? PART(horizon.body_com, at, 1) : 0.0f;
-                gz = has_body ? PART(horizon.body_com, at, 2) : 0.0f;
+                gx = com[0][l];
+                gy = com[1][l];
+                gz = com[2][l];
             }
             arm[0][l] = mx - (b00 * gx + b01 * gy + b02 * gz);
             arm[1][l] = my - (b10 * gx + b11 * gy + b12 * gz);
@@ -196,7 +209,7 @@ _POSE = (
 
 # Half extents along world axes as in `half_extents`, radius and diagonal.
 _EXTENT = """
-        float half[3][LANES], radius[LANES], diagonal[LANES];
+        float half[3][LANES], around[3][LANES], radius[LANES], diagonal[LANES];
         for (int l = 0; l < LANES; ++l) {
             const float x = extent[0][l], y = extent[1][l], z = extent[2][l];
             const float r00 = rotation[0][l], r01 = rotation[1][l], r02 = rotation[2][l];
@@ -213,6 +226,12 @@ _EXTENT = """
             half[2][l] = k == K_BOX ? box2 : x + reach * c;
             diagonal[l] = wp::sqrt(x * x + y * y + z * z);
             radius[l] = k == K_CAPSULE ? x + y : diagonal[l];
+            // The same in axes of the shape.
+            around[0][l] = x;
+            const bool is_whole = (k == K_BOX) | (k == K_ELLIPSOID);
+            const float up = k == K_CAPSULE ? x + y : y;
+            around[1][l] = is_whole ? y : x;
+            around[2][l] = is_whole ? z : k == K_ROUND ? x : up;
         }
         int has_curved = 0;
         for (int l = 0; l < LANES; ++l) has_curved |= (kind[l] == K_CYLINDER) | (kind[l] == K_ELLIPSOID);
@@ -239,21 +258,17 @@ _MOTION = """
         float apart[LANES], box[6][LANES];
         int sound[LANES];
         for (int l = 0; l < LANES; ++l) {
-            const int one = shape[l], at = body[l] < 0 ? 0 : body[l];
-            const float margin = AT(model.shape_margin, one), gap = AT(model.shape_gap, one);
+            const int one = shape[l];
+            const float margin = margins[l], gap = gaps[l];
             const bool is_plane = type[l] == $PLANE, moves = is_moving[l];
             const float reach = (is_plane ? $ANY_SPEED : radius[l]);
             float threshold = margin + gap, finite = 0.0f;
             if (is_limited) {
-                const float tx = moves ? PART(horizon.body_qd, at, 0) : 0.0f;
-                const float ty = moves ? PART(horizon.body_qd, at, 1) : 0.0f;
-                const float tz = moves ? PART(horizon.body_qd, at, 2) : 0.0f;
-                const float sx = moves ? PART(horizon.body_qd, at, 3) : 0.0f;
-                const float sy = moves ? PART(horizon.body_qd, at, 4) : 0.0f;
-                const float sz = moves ? PART(horizon.body_qd, at, 5) : 0.0f;
+                const float tx = twist[0][l], ty = twist[1][l], tz = twist[2][l];
+                const float sx = twist[3][l], sy = twist[4][l], sz = twist[5][l];
                 float tau = 0.0f;
                 if (horizon.has_tau) {
-                    tau = AT(horizon.shape_tau, one);
+                    tau = taus[l];
                     tau = OR_FALLBACK(tau, horizon.fallback_tau) + most_tau;
                 }
                 const float ax = arm[0][l], ay = arm[1][l], az = arm[2][l];
@@ -293,9 +308,9 @@ _MOTION = """
                 radius[l] = reach;
             }
             near[l] = threshold;
-            box[0][l] = (body[l] >= 0 ? PART(body_q, at, 0) : 0.0f) + middle[0][l];
-            box[1][l] = (body[l] >= 0 ? PART(body_q, at, 1) : 0.0f) + middle[1][l];
-            box[2][l] = (body[l] >= 0 ? PART(body_q, at, 2) : 0.0f) + middle[2][l];
+            box[0][l] = pose[0][l] + middle[0][l];
+            box[1][l] = pose[1][l] + middle[1][l];
+            box[2][l] = pose[2][l] + middle[2][l];
             const float distance = wp::abs(box[0][l]) + wp::abs(box[1][l]) + wp::abs(box[2][l]);
             const float inflation = threshold + $POSITION_ROUNDING * distance;
             box[3][l] = half[0][l] + inflation;
@@ -303,67 +318,70 @@ _MOTION = """
             box[5][l] = half[2][l] + inflation;
             // Written so that NaN fails each comparison.
             const float sum = half[0][l] + half[1][l] + half[2][l] + threshold;
-            sound[l] = (distance < $POSITION_LIMIT) & (norm[l] > $QUATERNION_NORM_MIN)
+            sound[l] = !lacks_mesh[l] & (distance < $POSITION_LIMIT) & (norm[l] > $QUATERNION_NORM_MIN)
                 & (norm[l] < $POSITION_LIMIT) & (sum - sum == 0.0f) & (finite == 0.0f);
         }
 """
 
 _SCATTER = """
-        for (int l = 0; l < size; ++l) {
-            const int one = shape[l];
-            auto& to = place.data[one];
-            float* bound = (float*)(bounds.data + one);
-            const bool is_enabled = AT(model.shape_enabled, one);
-            if (!lacks_mesh[l]) {
-                to.origin = body[l] >= 0 ? AT(body_q, body[l]).p : wp::vec_t<3, wp::float32>();
-                to.size = AT(model.shape_scale, one);
-                if (is_slab[l]) to.size = wp::vec_t<3, wp::float32>(extent[0][l], extent[1][l], extent[2][l]);
-                to.gap_threshold = AT(model.shape_margin, one) + AT(model.shape_gap, one);
-                for (int c = 0; c < 9; ++c) to.rotation.data[c / 3][c % 3] = rotation[c][l];
-                for (int c = 0; c < 3; ++c) {
-                    to.offset[c] = offset[c][l];
-                    to.middle[c] = middle[c][l];
-                }
-                to.extent = type[l] == $PLANE ? $ANY_SPEED : diagonal[l];
-                to.radius = radius[l];
-                // What comes near a plane depends on its threshold alone; of all others, on their bounds.
-                to.threshold = is_enabled ? near[l] : $NOTHING;
-                to.margin = AT(model.shape_margin, one);
-                to.lead = 0.0f;
-                if (is_limited) {
-                    for (int c = 0; c < 3; ++c) {
-                        to.velocity[c] = velocity[c][l];
-                        to.spin[c] = spin[c][l];
-                    }
-                    to.margin = apart[l];
-                    to.threshold_limit = limit[l];
-                    to.change = change[l];
-                    to.lead = lead[l];
-                    to.friction = most_friction;
-                    to.spin_length = most_moment;
-                }
-            } else {
-                // An index that somebody wrote there: it is reported, and must not be followed.
-                to.threshold = $NOTHING;
-                sound[l] = 0;
+        // Whole records, a number of all lanes after the other.
+        float record[PLACE_SIZE][LANES];
+        for (int l = 0; l < LANES; ++l) {
+            for (int c = 0; c < 9; ++c) record[rotation_at + c][l] = rotation[c][l];
+            for (int c = 0; c < 3; ++c) {
+                record[origin_at + c][l] = pose[c][l];
+                record[offset_at + c][l] = offset[c][l];
+                record[size_at + c][l] = is_slab[l] ? extent[c][l] : scale[c][l];
+                record[middle_at + c][l] = middle[c][l];
+                record[half_at + c][l] = around[c][l];
+                record[velocity_at + c][l] = is_limited ? velocity[c][l] : 0.0f;
+                record[spin_at + c][l] = is_limited ? spin[c][l] : 0.0f;
             }
-            const bool has_box = sound[l] && is_enabled;
-            for (int c = 0; c < 6; ++c) bound[c] = has_box ? box[c][l] : c < 3 ? 0.0f : $NOTHING;
-            all_sound &= !lacks_mesh[l] && (sound[l] || !is_enabled);
+            record[extent_at][l] = type[l] == $PLANE ? $ANY_SPEED : diagonal[l];
+            record[radius_at][l] = radius[l];
+            // What comes near a plane depends on its threshold alone; of all others, on their bounds.
+            record[threshold_at][l] = is_enabled[l] ? near[l] : $NOTHING;
+            record[margin_at][l] = is_limited ? apart[l] : margins[l];
+            record[gap_threshold_at][l] = margins[l] + gaps[l];
+            record[threshold_limit_at][l] = is_limited ? limit[l] : 0.0f;
+            record[change_at][l] = is_limited ? change[l] : 0.0f;
+            record[lead_at][l] = is_limited ? lead[l] : 0.0f;
+            record[friction_at][l] = most_friction;
+            record[spin_length_at][l] = most_moment;
+            const bool has_box = sound[l] & is_enabled[l];
+            for (int c = 0; c < 6; ++c) box[c][l] = has_box ? box[c][l] : c < 3 ? 0.0f : $NOTHING;
+        }
+        // Lanes to spare repeat the first, to the bit.
+        float* to[LANES];
+        float unused[PLACE_SIZE];
+        for (int l = 0; l < LANES; ++l) to[l] = lacks_mesh[l] ? unused : (float*)(place.data + shape[l]);
+        static_assert(PLACE_SIZE % 4 == 0, "places are written four numbers at a time");
+        for (int c = 0; c < PLACE_SIZE; c += 4) records::store4(record + c, to, c);
+        for (int l = 0; l < LANES; ++l) to[l] = (float*)(bounds.data + shape[l]);
+        records::store4(box, to);
+        records::store2(box + 4, to, 4);
+        for (int l = 0; l < size; ++l) {
+            all_sound &= sound[l] | !is_enabled[l];
+            // An index that somebody wrote there: it is reported, and must not be followed.
+            if (lacks_mesh[l]) place.data[shape[l]].threshold = $NOTHING;
         }
 """
 
+
 _SOURCE = Template(
-    """
-    #ifdef __CUDA_ARCH__
-    enum { LANES = 1 };
-    #else
-    enum { LANES = 16 };
-    #endif
+    LANES
+    + place_fields()
+    + """
     enum { K_ROUND, K_CAPSULE, K_CYLINDER, K_ELLIPSOID, K_BOX };
-    // Arrays of users may have strides. PART is one number of an element of several.
+    // Arrays of users may have strides. ROW are the numbers of an element of several.
     #define AT(array, i) (*(decltype((array).data))((char*)(array).data + (i) * (array).strides[0]))
-    #define PART(array, i, part) (((const float*)(array).data)[(i) * ((array).strides[0] / 4) + (part)])
+    #define ROW(array, i) ((const float*)((const char*)(array).data + (i) * (array).strides[0]))
+    // What the vectorizer would gather, number by number, is loaded sooner so.
+    #ifdef __CUDA_ARCH__
+    #define ONE_BY_ONE
+    #else
+    #define ONE_BY_ONE _Pragma("clang loop vectorize(disable)")
+    #endif
     #define OR_FALLBACK(value, fallback) ((value) >= 0.0f && (value) <= 3.4028235e38f ? (value) : (fallback))
     const bool is_limited = horizon.is_limited != 0;
     const float midway = horizon.is_midway ? 1.0f : 0.0f;
@@ -381,8 +399,9 @@ _SOURCE = Template(
     + """
     }
     #undef AT
-    #undef PART
+    #undef ROW
     #undef OR_FALLBACK
+    #undef ONE_BY_ONE
     return all_sound;
 """
 ).substitute(
@@ -407,10 +426,11 @@ def place_shapes(
     model: ShapeModel,
     body_q: wp.array[wp.transform],
     horizon: HorizonData,
-    shapes: wp.array[int],
+    shapes: wp.array[wp.vec4i],
     begin: int,
     end: int,
     first_shape: int,
+    first_body: int,
     global_shapes: wp.array[int],
     is_complete: int,
     is_fixed: int,
@@ -425,10 +445,11 @@ def place_shapes(
         model: The shapes.
         body_q: Poses of bodies [m, xyzw], shape [body].
         horizon: What contacts are wanted, and how bodies move.
-        shapes: Lists of shapes, counted from `first_shape`.
+        shapes: Lists of shapes, see `ShapeModel.collider_record`.
         begin: First entry of `shapes` that is placed.
         end: One past the last entry.
         first_shape: First shape of the world.
+        first_body: First body of the world.
         global_shapes: Shapes outside of all worlds, whose materials count too.
         is_complete: Whether no contact of the world is left out.
         is_fixed: Whether the shapes do not move, whatever their bodies do.
@@ -471,10 +492,11 @@ def update_world_shapes(
         model,
         body_q,
         horizon,
-        model.collider,
+        model.collider_record,
         start,
         end,
         first_shape,
+        model.world_body[world],
         global_shapes,
         is_complete,
         0,
@@ -507,9 +529,10 @@ def update_global_shape(
         model,
         body_q,
         horizon,
-        global_shapes,
+        model.global_record,
         entry,
         entry + 1,
+        0,
         0,
         global_shapes,
         0,

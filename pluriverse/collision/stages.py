@@ -54,6 +54,7 @@ class Stages:
         model: Model whose shapes collide.
         collision_type: `GeoType` that collides, a finite plane being a box, shape [shape].
         collider_shapes: World-local shapes with a candidate pair, for each template.
+        global_shapes: Shapes outside of all worlds with a candidate pair.
         colliders: Algorithms of the narrow phase that the model needs, in order.
     """
 
@@ -73,6 +74,7 @@ class Stages:
         model: Model,
         collision_type: np.ndarray,
         collider_shapes: Sequence[np.ndarray],
+        global_shapes: np.ndarray,
         colliders: Sequence[Collider],
     ):
         device = model.device
@@ -90,6 +92,14 @@ class Stages:
         starts = np.concatenate([[0], np.cumsum([len(some) for some in collider_shapes])])
         shapes.collider_start = wp.array(starts.astype(np.int32), dtype=int, device=device)
         shapes.collider = wp.array(np.concatenate(collider_shapes).astype(np.int32), dtype=int, device=device)
+        shapes.world_body = model.topology.world_body
+        own = [
+            _shape_records(model, collision_type, some, int(template.worlds[0]))
+            for template, some in zip(model.templates, collider_shapes, strict=True)
+        ]
+        shapes.collider_record = wp.array(np.concatenate(own), dtype=wp.vec4i, device=device)
+        shared = _shape_records(model, collision_type, global_shapes, None)
+        shapes.global_record = wp.array(shared, dtype=wp.vec4i, device=device)
         shapes.shape_body = model.structure.shape_body
         shapes.shape_type = wp.array(collision_type, dtype=int, device=device)
         shapes.shape_geo_type = model.structure.shape_type
@@ -266,6 +276,23 @@ def _make_surfaces(model: Model, colliders: Sequence[Collider]) -> Any:
         model.device,
         with_grids=bool(set(colliders) & set(GRID_COLLIDERS)),
     )
+
+
+def _shape_records(
+    model: Model, collision_type: np.ndarray, shapes: np.ndarray, world: int | None
+) -> np.ndarray:
+    """Return what `ShapeModel.collider_record` holds of some shapes of a world, or of no world."""
+    first_shape, first_body = 0, 0
+    if world is not None:
+        first_shape = int(model.topology.world_shape.numpy()[world])
+        first_body = int(model.topology.world_body.numpy()[world])
+    flat = first_shape + np.asarray(shapes, dtype=np.int64)
+    body, own_type, type = (
+        some[flat] for some in (model.shape_body.numpy(), model.shape_type.numpy(), collision_type)
+    )
+    is_slab = (own_type == GeoType.PLANE) & (type == GeoType.BOX)
+    body = np.where(body >= 0, body - first_body, -1)
+    return np.stack([shapes, body, type, is_slab], axis=1).astype(np.int32).reshape(-1, 4)
 
 
 def _load_kernel(collider: Collider) -> Any:

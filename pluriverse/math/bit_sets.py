@@ -11,16 +11,19 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.math.lane_records import LANES
+
 LANE_COUNT = 32
 """Bits of a word."""
 
-_COUNT_ZEROS = """
+LOWEST_BIT = """
     #ifdef __CUDA_ARCH__
     #define PLURIVERSE_LOWEST_BIT(word) (__ffs(word) - 1)
     #else
     #define PLURIVERSE_LOWEST_BIT(word) __builtin_ctz(word)
     #endif
 """
+"""Native code that declares `PLURIVERSE_LOWEST_BIT(word)`, the index of the lowest bit that is set."""
 
 _NEXT = """
     if (begin >= end) return end;
@@ -45,18 +48,24 @@ _MARK = """
     const int* pairs = lookup.data + first_lookup;
     unsigned* words = (unsigned*)bits.data + first_word;
     const int word_count = (count + 31) / 32;
-    for (int begin = 0; begin < count; begin += 16) {
-        const int size = count - begin < 16 ? count - begin : 16;
-        float lanes[7][16], most = 0.0f;
-        for (int l = 0; l < 16; ++l) {
+    for (int begin = 0; begin < count; begin += LANES) {
+        const int size = count - begin < LANES ? count - begin : LANES;
+        float lanes[7][LANES], most = 0.0f;
+        const float* rows[LANES];
+        #ifndef __CUDA_ARCH__
+        #pragma clang loop vectorize(disable)
+        #endif
+        for (int l = 0; l < LANES; ++l) {
             const int entry = entries[begin + (l < size ? l : 0)];
             const int one = entry < 0 ? -1 - entry : first_shape + entry;
-            for (int c = 0; c < 6; ++c) lanes[c][l] = boxes[6 * one + c];
+            rows[l] = boxes + 6 * one;
             lanes[6][l] = has_weights ? weights[one] - limits[one] : 1.0f;
             most = lanes[6][l] > most ? lanes[6][l] : most;
         }
+        records::load4(rows, lanes);
+        records::load4(rows, lanes + 2, 2);
         for (int row = 0; row < begin + size; ++row) {
-            unsigned left = (wanted[row * word_count + begin / 32] >> begin % 32) & 0xffffu;
+            unsigned left = (wanted[row * word_count + begin / 32] >> begin % 32) & ((1u << LANES) - 1);
             if (!left) continue;
             const int entry = entries[row];
             const int one = entry < 0 ? -1 - entry : first_shape + entry;
@@ -64,16 +73,15 @@ _MARK = """
             const float excess = has_weights ? weights[one] - limits[one] : 1.0f;
             if (!(excess + most > 0.0f)) continue;
             const float x = box[0], y = box[1], z = box[2], dx = box[3], dy = box[4], dz = box[5];
-            unsigned near = 0;
-            for (int l = 0; l < 16; ++l) {
+            int hit[LANES];
+            for (int l = 0; l < LANES; ++l) {
                 const float ax = x - lanes[0][l], ay = y - lanes[1][l], az = z - lanes[2][l];
-                const unsigned hit = ((ax < 0.0f ? -ax : ax) <= dx + lanes[3][l])
+                hit[l] = ((ax < 0.0f ? -ax : ax) <= dx + lanes[3][l])
                     & ((ay < 0.0f ? -ay : ay) <= dy + lanes[4][l])
                     & ((az < 0.0f ? -az : az) <= dz + lanes[5][l])
                     & (excess + lanes[6][l] > 0.0f);
-                near |= hit << l;
             }
-            for (left &= near; left; left &= left - 1) {
+            for (left &= records::bits(hit); left; left &= left - 1) {
                 const int pair = pairs[row * count + begin + PLURIVERSE_LOWEST_BIT(left)];
                 words[pair >> 5] |= 1u << (pair & 31);
             }
@@ -136,7 +144,7 @@ _MARK_SORTED = """
 """Sorted boxes are laid out one component after the other, so that 32 neighbours are compared at a time."""
 
 
-@wp.func_native(_COUNT_ZEROS + _NEXT)
+@wp.func_native(LOWEST_BIT + _NEXT)
 def next_set_bit(
     bits: wp.array[wp.uint32],
     first_word: int,
@@ -162,7 +170,7 @@ def overlap_functions(box_type: Any) -> SimpleNamespace:
         box_type: Vector type of boxes: centre and half extents, six float32.
     """
 
-    @wp.func_native(_COUNT_ZEROS + _MARK)
+    @wp.func_native(LOWEST_BIT + LANES + _MARK)
     def mark_overlaps(
         bounds: wp.array(dtype=box_type),
         has_weights: int,
@@ -199,7 +207,7 @@ def overlap_functions(box_type: Any) -> SimpleNamespace:
         """
         ...
 
-    @wp.func_native(_COUNT_ZEROS + _MARK_SORTED)
+    @wp.func_native(LOWEST_BIT + _MARK_SORTED)
     def mark_sorted_overlaps(
         bounds: wp.array(dtype=box_type),
         has_weights: int,
