@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.collision.pair_boxes import FIRST_WITH_BOXES, LEAST_PAIRS, drop_distant_pairs
 from pluriverse.collision.pair_table import (
     COLLIDER_COUNT,
     PLANE_COLLIDERS,
@@ -27,6 +28,7 @@ from pluriverse.collision.shape_pair import bounds_overlap, flat_shape
 from pluriverse.collision.shape_state import ShapePlace, ShapeState, bounds_vector
 from pluriverse.launch import launch_kernel
 from pluriverse.math.bit_sets import LANE_COUNT, overlap_functions, sorted_scratch_size
+from pluriverse.math.lane_records import LANES
 from pluriverse.model import Model
 
 BROAD_PHASES = ("explicit", "nxn", "sap")
@@ -338,11 +340,6 @@ def sweep_entries(
 
 
 _MARK_PLANES = """
-    #ifdef __CUDA_ARCH__
-    enum { LANES = 1 };
-    #else
-    enum { LANES = 16 };
-    #endif
     unsigned* words = (unsigned*)near.data + first_word;
     const float* boxes = (const float*)bounds.data;
     int first = begin, last = begin;
@@ -359,15 +356,21 @@ _MARK_PLANES = """
         const int size = last - first < LANES ? last - first : LANES;
         int two[LANES];
         unsigned hit[LANES];
+        const float* rows[LANES];
+        float box[6][LANES];
+        #ifndef __CUDA_ARCH__
+        #pragma clang loop vectorize(disable)
+        #endif
         for (int l = 0; l < LANES; ++l) {
             const int other = pair_shape1.data[first + (l < size ? l : 0)];
             two[l] = other < 0 ? -1 - other : first_shape + other;
+            rows[l] = boxes + 6 * two[l];
         }
+        records::load4(rows, box);
+        records::load4(rows, box + 2, 2);
         for (int l = 0; l < LANES; ++l) {
-            const int at = 6 * two[l];
-            const float height = x * (boxes[at] - px) + y * (boxes[at + 1] - py) + z * (boxes[at + 2] - pz);
-            const float extent = wp::abs(x) * boxes[at + 3] + wp::abs(y) * boxes[at + 4]
-                + wp::abs(z) * boxes[at + 5];
+            const float height = x * (box[0][l] - px) + y * (box[1][l] - py) + z * (box[2][l] - pz);
+            const float extent = wp::abs(x) * box[3][l] + wp::abs(y) * box[4][l] + wp::abs(z) * box[5][l];
             // The bounds of the shape contain its own margin and gap, or what it may move.
             hit[l] = height - extent <= threshold;
         }
@@ -388,7 +391,7 @@ _MARK_PLANES = """
 """Sixteen pairs at a time, without branches, so that the compiler uses vector instructions."""
 
 
-@wp.func_native(_MARK_PLANES)
+@wp.func_native(LANES + _MARK_PLANES)
 def mark_near_planes(
     bounds: wp.array(dtype=bounds_vector),
     place: wp.array(dtype=ShapePlace),
@@ -508,3 +511,17 @@ def find_near_pair(
         return
     every = PairChoice()
     mark_overlapping_pairs(world, state, every, data, table)
+    row = table.world_template[world] * COLLIDER_COUNT
+    first_pair = table.pair_start[row]
+    drop_distant_pairs(
+        state.place,
+        table.pair_shape0,
+        table.pair_shape1,
+        table.pair_start[row + FIRST_WITH_BOXES] - first_pair,
+        table.pair_start[row + COLLIDER_COUNT] - first_pair,
+        first_pair,
+        table.world_shape[world],
+        LEAST_PAIRS,
+        table.near,
+        table.near_start[world],
+    )

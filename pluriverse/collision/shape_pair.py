@@ -7,7 +7,7 @@ import warp as wp
 from pluriverse.collision.contact_output import ContactOutput, write_counts
 from pluriverse.collision.hull import HullData
 from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
-from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState, bounds_vector
+from pluriverse.collision.shape_state import ShapeModel, ShapePlace, ShapeState, bounds_vector
 from pluriverse.math.bit_sets import next_set_bit
 
 # Least share of the distance of two points that their spins leave to be closed by their speeds: ten times
@@ -182,31 +182,6 @@ def sum_of_magnitudes(v: wp.vec3) -> float:
 
 
 @wp.func
-def threshold_bound(place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace]) -> float:
-    """Return an upper bound of `pair_threshold` that takes no square roots [m]."""
-    lead = wp.max(place0.lead, place1.lead)
-    if lead <= 0.0:
-        return float(ANY_SPEED)
-    turn0, turn1 = sum_of_magnitudes(place0.spin), sum_of_magnitudes(place1.spin)
-    speed = sum_of_magnitudes(place1.velocity - place0.velocity) + (place0.change + place1.change)
-    speed += turn0 * place0.radius + turn1 * place1.radius
-    acting = threshold_at_speed(lead, speed, wp.max(turn0, turn1))
-    return (1.0 + BOUND_ROUNDING) * (place0.margin + place1.margin + acting)
-
-
-@wp.func
-def any_distance(
-    model: wp.ref[ShapeModel],
-    shape0: int,
-    shape1: int,
-    place0: wp.ref[ShapePlace],
-    place1: wp.ref[ShapePlace],
-) -> float:
-    """Return a lower bound of the distance of two shapes of which nothing is known: none."""
-    return -float(ANY_SPEED)
-
-
-@wp.func
 def make_shape_pair(
     world: int,
     shape0: int,
@@ -248,7 +223,6 @@ def make_pair_kernel(
     *,
     data_type: Any = HullData,
     is_symmetric: bool = False,
-    bound_distance: Any = any_distance,
 ) -> Any:
     """Return the kernel `pluriverse.collision.<name>` that gives each near pair of one collider to `collide`.
 
@@ -257,8 +231,6 @@ def make_pair_kernel(
         collide: Function `(output, model, data, pair, found) -> found` that adds the contacts of a pair.
         data_type: Struct of what `collide` needs besides.
         is_symmetric: Whether `collide` takes the two shapes in either order, unless the first is a plane.
-        bound_distance: Function `(model, shape0, shape1, place0, place1) -> distance` that bounds the
-            distance of two shapes from below better than their boxes [m], without making the pair.
     """
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.collision.{name}")
@@ -294,13 +266,11 @@ def make_pair_kernel(
                 if not is_plane and is_larger(state, shape0, shape1):
                     shape0, shape1 = shape1, shape0
             place0, place1 = state.place[shape0], state.place[shape1]
-            # Where one of them is no number, as with a gap that is none, the pair is looked at as ever.
-            if not bound_distance(model, shape0, shape1, place0, place1) > threshold_bound(place0, place1):
-                threshold = pair_threshold(place0, place1)
-                # Bounds overlap at the speeds of each shape by itself; those of the pair may tell more.
-                if is_plane or distance_bound(state, shape0, shape1) <= threshold:
-                    pair = make_shape_pair(world, shape0, shape1, place0, place1, threshold)
-                    found = collide(output, model, data, pair, found)
+            threshold = pair_threshold(place0, place1)
+            # Bounds overlap at the speeds of each shape by itself; those of the pair may tell more.
+            if is_plane or distance_bound(state, shape0, shape1) <= threshold:
+                pair = make_shape_pair(world, shape0, shape1, place0, place1, threshold)
+                found = collide(output, model, data, pair, found)
             index = next_set_bit(table.near, first_word, index + 1, end)
         write_counts(output, world, found)
 

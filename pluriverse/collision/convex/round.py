@@ -7,7 +7,6 @@ import warp as wp
 
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.hull import HullData
-from pluriverse.collision.round_distance import round_distance_bound
 from pluriverse.collision.segment import any_perpendicular, capsule_direction, closest_segment_points
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
 from pluriverse.collision.shape_state import ShapeModel
@@ -117,4 +116,4 @@ def collide_round(
     return found
 
 
-collide_round_pairs = make_pair_kernel("round", collide_round, bound_distance=round_distance_bound)
+collide_round_pairs = make_pair_kernel("round", collide_round)

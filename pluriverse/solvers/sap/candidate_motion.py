@@ -11,19 +11,16 @@ from typing import Any
 import warp as wp
 
 from pluriverse.collision.idle_contacts import acting_distance
-from pluriverse.collision.round_distance import is_round, round_distance
 from pluriverse.collision.shape_pair import (
-    distance_bound,
-    middles_apart,
     pair_speed,
     plane_height_bound,
     plane_normal,
-    relative_speed,
     threshold_at_speed,
     threshold_within_gaps,
 )
-from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState
+from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState, place_fields
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.lane_records import LANES
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 
@@ -42,46 +39,66 @@ _RATES = """
 """
 
 # The loop over 16 shapes has no branches, so that the compiler turns it into vector instructions.
-_CHANGES = """
-    #ifdef __CUDA_ARCH__
-    enum { LANES = 1 };
-    #else
-    enum { LANES = 16 };
-    #endif
+_CHANGES = (
+    LANES
+    + place_fields()
+    + """
+    typedef decltype(rate.data[0].c[0] + 0) number;
     const auto* rates = &rate.data[0].c[0];
     const auto* offsets = &node_offset.data[0].c[0];
-    const auto& first = place.data[0];
-    const float *middle = first.middle.c, *velocity = first.velocity.c, *spin = first.spin.c;
-    const float *radius = &first.radius, *assumed = &first.change;
-    const int size = sizeof(first) / sizeof(float);
+    const number still[6] = {};
     int exceeded = 0;
     for (; begin < end; begin += LANES) {
         int one[LANES], node[LANES], exceeds[LANES];
-        float changes[LANES];
+        float changes[LANES], twist[6][LANES], offset[3][LANES], now[6][LANES];
+        float middle[4][LANES], velocity[4][LANES], spin[3][LANES];
+        const float *radius = middle[3], *assumed = velocity[3];
+        static_assert(radius_at == middle_at + 3 && change_at == velocity_at + 3, "order of ShapePlace");
+        const number* rows[LANES];
+        const float* places[LANES];
+        float* to[LANES];
+        // Gathering these, as the vectorizer would, takes longer.
+        #ifndef __CUDA_ARCH__
+        #pragma clang loop vectorize(disable)
+        #endif
         for (int l = 0; l < LANES; ++l) {
-            one[l] = first_shape + shape.data[begin + l < end ? begin + l : begin];
-            const int body = shape_body.data[one[l]];
-            node[l] = body >= 0 ? first_node + body_node.data[to_template + body] : -1;
+            const auto& record = shape.data[begin + l < end ? begin + l : begin];
+            one[l] = first_shape + record[0];
+            node[l] = record[1] >= 0 ? first_node + body_node.data[first_body + record[1]] : -1;
+            rows[l] = node[l] >= 0 ? rates + 6 * node[l] : still;
+            places[l] = (const float*)(place.data + one[l]);
+            to[l] = (float*)(motion.data + one[l]);
         }
+        records::load4(rows, twist);
+        records::load4(rows, twist + 2, 2);
+        for (int l = 0; l < LANES; ++l) rows[l] = node[l] >= 0 ? offsets + 3 * node[l] : still;
+        records::load3(rows, offset);
+        records::load4(places, middle, middle_at);
+        records::load4(places, velocity, velocity_at);
+        records::load3(places, spin, spin_at);
         for (int l = 0; l < LANES; ++l) {
-            const bool moves = node[l] >= 0;
-            const int at = one[l] * size, twist = node[l] * 6, offset = node[l] * 3;
-            const float sx = moves ? (float)rates[twist] : 0.0f, sy = moves ? (float)rates[twist + 1] : 0.0f;
-            const float sz = moves ? (float)rates[twist + 2] : 0.0f;
-            const float x = (moves ? (float)offsets[offset] : 0.0f) + middle[at];
-            const float y = (moves ? (float)offsets[offset + 1] : 0.0f) + middle[at + 1];
-            const float z = (moves ? (float)offsets[offset + 2] : 0.0f) + middle[at + 2];
-            const float vx = (moves ? (float)rates[twist + 3] : 0.0f) + (sy * z - sz * y) - velocity[at];
-            const float vy = (moves ? (float)rates[twist + 4] : 0.0f) + (sz * x - sx * z) - velocity[at + 1];
-            const float vz = (moves ? (float)rates[twist + 5] : 0.0f) + (sx * y - sy * x) - velocity[at + 2];
-            const float wx = sx - spin[at], wy = sy - spin[at + 1], wz = sz - spin[at + 2];
+            const float sx = twist[0][l], sy = twist[1][l], sz = twist[2][l];
+            const float x = offset[0][l] + middle[0][l], y = offset[1][l] + middle[1][l];
+            const float z = offset[2][l] + middle[2][l];
+            now[0][l] = sx;
+            now[1][l] = sy;
+            now[2][l] = sz;
+            now[3][l] = twist[3][l] + (sy * z - sz * y);
+            now[4][l] = twist[4][l] + (sz * x - sx * z);
+            now[5][l] = twist[5][l] + (sx * y - sy * x);
+            const float vx = now[3][l] - velocity[0][l], vy = now[4][l] - velocity[1][l];
+            const float vz = now[5][l] - velocity[2][l];
+            const float wx = sx - spin[0][l], wy = sy - spin[1][l], wz = sz - spin[2][l];
             float change = wp::sqrt(vx * vx + vy * vy + vz * vz)
-                + wp::sqrt(wx * wx + wy * wy + wz * wz) * radius[at];
+                + wp::sqrt(wx * wx + wy * wy + wz * wz) * radius[l];
             change = change < any_speed ? change : any_speed;
-            change = moves ? change : 0.0f;
-            if (!is_first) change = wp::max(found.data[one[l]], change);
-            changes[l] = change;
-            exceeds[l] = change > assumed[at];
+            changes[l] = node[l] >= 0 ? change : 0.0f;
+        }
+        records::store4(now, to);
+        records::store2(now + 4, to, 4);
+        for (int l = 0; l < LANES; ++l) {
+            if (!is_first) changes[l] = wp::max(found.data[one[l]], changes[l]);
+            exceeds[l] = changes[l] > assumed[l];
         }
         for (int l = 0; l < LANES; ++l) {
             found.data[one[l]] = changes[l];
@@ -90,6 +107,7 @@ _CHANGES = """
     }
     return exceeded;
 """
+)
 
 
 @wp.struct
@@ -124,24 +142,6 @@ class ShapeMotion:
 
 
 @wp.func
-def threshold_at_motion(
-    place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace], motion0: ShapeMotion, motion1: ShapeMotion
-) -> float:
-    """Return the distance below which contacts of a pair may act, given the motion of its shapes [m]."""
-    speed = relative_speed(
-        middles_apart(place0, place1),
-        motion0.velocity,
-        motion0.spin,
-        place0.radius,
-        motion1.velocity,
-        motion1.spin,
-        place1.radius,
-    )
-    lead = wp.max(place0.lead, place1.lead)
-    return threshold_at_speed(lead, speed, wp.max(wp.length(motion0.spin), wp.length(motion1.spin)))
-
-
-@wp.func
 def plane_threshold_at_motion(
     state: wp.ref[ShapeState], motion0: ShapeMotion, motion1: ShapeMotion, plane: int, shape: int
 ) -> float:
@@ -163,43 +163,25 @@ def plane_threshold_at_motion(
 
 
 @wp.func
-def pair_distance_bound(
-    shapes: wp.ref[ShapeModel], state: wp.ref[ShapeState], shape0: int, shape1: int, is_plane: bool
-) -> float:
-    """Return a lower bound of the distance of a pair [m]; exact for spheres and capsules."""
-    distance = float(0.0)
-    if is_plane:
-        distance = plane_height_bound(state, shape0, shape1)
-    elif is_round(shapes.shape_type[shape0]) and is_round(shapes.shape_type[shape1]):
-        distance = round_distance(shapes, shape0, shape1, state.place[shape0], state.place[shape1])
-    else:
-        distance = distance_bound(state, shape0, shape1)
-    return distance
-
-
-@wp.func
-def is_surely_apart(
+def is_surely_above(
     state: wp.ref[ShapeState],
     motion0: ShapeMotion,
     motion1: ShapeMotion,
     assumed: wp.array[float],
-    shape0: int,
-    shape1: int,
-    is_plane: bool,
-    distance: float,
+    plane: int,
+    shape: int,
 ) -> bool:
-    """Return whether the motion of its shapes rules out contacts of a pair that were not looked for."""
-    place0, place1 = state.place[shape0], state.place[shape1]
+    """Return whether its motion rules out contacts of a shape and a plane that were not looked for."""
+    place0, place1 = state.place[plane], state.place[shape]
+    distance = plane_height_bound(state, plane, shape)
+    # Bounds overlap more often than what is within either shape may reach by itself.
+    if distance > place0.threshold + place1.threshold:
+        return True
     threshold = place0.margin + place1.margin
-    if is_plane:
-        threshold += plane_threshold_at_motion(state, motion0, motion1, shape0, shape1)
-    else:
-        threshold += threshold_at_motion(place0, place1, motion0, motion1)
+    threshold += plane_threshold_at_motion(state, motion0, motion1, plane, shape)
     if distance > threshold:
         return True
-    # Links that change their velocities together are seldom faster relative to each other than was assumed.
-    # (As bodies by themselves: that bounds told two shapes apart says no more.)
-    speed = pair_speed(place0, place1) + assumed[shape0] + assumed[shape1]
+    speed = pair_speed(place0, place1) + assumed[plane] + assumed[shape]
     looked_at = place0.margin + place1.margin
     looked_at += wp.max(place0.lead, place1.lead) * speed
     return wp.min(threshold, threshold_within_gaps(place0, place1)) <= looked_at
@@ -304,13 +286,12 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func_native(_CHANGES)
     def measure_changes(
-        shape: wp.array[int],
+        shape: wp.array[wp.vec4i],
         begin: int,
         end: int,
         first_shape: int,
-        shape_body: wp.array[int],
         body_node: wp.array[int],
-        to_template: int,
+        first_body: int,
         first_node: int,
         rate: wp.array(dtype=vec6),
         node_offset: wp.array(dtype=vec3_type(dynamics_real)),
@@ -318,17 +299,17 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         any_speed: float,
         is_first: int,
         found: wp.array[float],
+        motion: wp.array[wp.spatial_vector],
     ) -> int:
         """Write how much shapes change their velocities at most; return whether one exceeds `change`.
 
         Args:
-            shape: Lists of shapes, counted from `first_shape`.
+            shape: Lists of shapes, see `ShapeModel.collider_record`.
             begin: First entry of `shape` that is looked at.
             end: One past the last entry.
             first_shape: First shape of the world.
-            shape_body: Body of each shape, -1 for none.
-            body_node: Node of each body of a template, counted from that of its first.
-            to_template: What makes the index of a body one of `body_node`.
+            body_node: Node of each body of a template, counted from the first.
+            first_body: First entry of the template in `body_node`.
             first_node: First node of the world.
             rate: Spatial velocity of each node, spin first.
             node_offset: Origin of each node from the reference point of its tree [m].
@@ -336,6 +317,7 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
             any_speed: Speed that stands for all that are not known [m/s].
             is_first: Whether there are no changes so far; else the larger ones are kept.
             found: Largest change of velocity of a point of the shape [m/s], shape [shape].
+            motion: Written, spin [rad/s] and velocity at the middle [m/s] of each shape.
         """
         ...
 
@@ -349,20 +331,21 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         world: int,
         is_first: int,
         found: wp.array[float],
+        motion: wp.array[wp.spatial_vector],
     ) -> int:
         """Write the largest changes so far of the velocities of the shapes of a world.
 
-        There are none so far if `is_first` is set. Return whether one exceeds what was assumed.
+        There are none so far if `is_first` is set. How shapes move is written, too. Return whether one
+        exceeds what was assumed.
         """
         template = shapes.world_template[world]
         return measure_changes(
-            shapes.collider,
+            shapes.collider_record,
             shapes.collider_start[template],
             shapes.collider_start[template + 1],
             shapes.world_shape[world],
-            shapes.shape_body,
             topology.body_node,
-            topology.template_body[template] - topology.world_body[world],
+            topology.template_body[template],
             topology.world_joint[world],
             rate,
             dynamics.node_offset,
@@ -370,6 +353,7 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
             ANY_SPEED,
             is_first,
             found,
+            motion,
         )
 
     @wp.func

@@ -29,6 +29,7 @@ from pluriverse.collision.broad_phase import (
     clear_bit,
     mark_overlapping_pairs,
 )
+from pluriverse.collision.pair_boxes import FIRST_WITH_BOXES, drop_unaffected_pairs
 from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
 from pluriverse.collision.shape_pair import flat_shape
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, raise_change
@@ -40,10 +41,9 @@ from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.sap.candidate_motion import (
     IdleContacts,
-    is_surely_apart,
+    is_surely_above,
     is_surely_idle,
     motion_functions,
-    pair_distance_bound,
 )
 
 # Times that a world is solved again at the speeds found before it gets every contact within the gaps.
@@ -166,6 +166,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         is_first: int,
         # out
         rate: wp.array(dtype=vec6),  # [node]
+        motion: wp.array[wp.spatial_vector],  # [shape] rad/s, m/s at the middle
         found: wp.array[float],  # [shape] change of velocity, m/s
         assumed: wp.array[float],  # [shape] what collision had assumed of it, m/s
         state: ShapeState,
@@ -207,12 +208,14 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         exceeded, missed = int(0), bool(False)
         if check_free != 0:
             sweep_rates(topology, dynamics, world, dynamics.dof_velocity_free, rate)
-            exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found)
+            exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found, motion)
             missed = does_idle_contact_act(
                 topology, dynamics, shapes, state, contacts, sliding_speed, rate, world
             )
         sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
-        exceeded += raise_changes(topology, dynamics, shapes, state, rate, world, 1 - check_free, found)
+        exceeded += raise_changes(
+            topology, dynamics, shapes, state, rate, world, 1 - check_free, found, motion
+        )
         missed = missed or does_idle_contact_act(
             topology, dynamics, shapes, state, contacts, sliding_speed, rate, world
         )
@@ -234,23 +237,31 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             return  # colliders look at the speeds of pairs
         # Near are pairs by norms of changes; what the solution depends on are velocities.
         first_row = template * COLLIDER_COUNT
+        drop_unaffected_pairs(
+            state.place,
+            motion,
+            assumed,
+            pairs.pair_shape0,
+            pairs.pair_shape1,
+            pairs.pair_start[first_row + FIRST_WITH_BOXES] - first_pair,
+            pair_count,
+            first_pair,
+            first_shape,
+            1,
+            pairs.near,
+            first_word,
+        )
         for row in range(first_row, first_row + COLLIDER_COUNT):  # not unrolled: bounds are no constants
-            is_plane = ((WITH_PLANE >> (row - first_row)) & 1) != 0
+            if ((WITH_PLANE >> (row - first_row)) & 1) == 0:
+                continue
             last = pairs.pair_start[row + 1] - first_pair
             index = next_set_bit(pairs.near, first_word, pairs.pair_start[row] - first_pair, last)
             while index < last:
-                shape0 = flat_shape(pairs.pair_shape0[first_pair + index], first_shape)
-                shape1 = flat_shape(pairs.pair_shape1[first_pair + index], first_shape)
-                # Bounds overlap more often than what is within either shape may reach by itself.
-                distance = pair_distance_bound(shapes, state, shape0, shape1, is_plane)
-                apart = distance > state.place[shape0].threshold + state.place[shape1].threshold
-                if not apart:
-                    motion0 = motion_of(topology, dynamics, shapes, state, rate, world, shape0)
-                    motion1 = motion_of(topology, dynamics, shapes, state, rate, world, shape1)
-                    apart = is_surely_apart(
-                        state, motion0, motion1, assumed, shape0, shape1, is_plane, distance
-                    )
-                if apart:
+                plane = flat_shape(pairs.pair_shape0[first_pair + index], first_shape)
+                shape = flat_shape(pairs.pair_shape1[first_pair + index], first_shape)
+                motion0 = motion_of(topology, dynamics, shapes, state, rate, world, plane)
+                motion1 = motion_of(topology, dynamics, shapes, state, rate, world, shape)
+                if is_surely_above(state, motion0, motion1, assumed, plane, shape):
                     clear_bit(pairs.near, first_word, index)
                 index = next_set_bit(pairs.near, first_word, index + 1, last)
 
@@ -340,6 +351,7 @@ class CandidateCheck:
         self._step_count = step_count
         device = model.device
         self._rate = wp.zeros(model.joint_count, dtype=vec6_type(dynamics.real), device=device)
+        self._motion = wp.zeros(model.shape_count, dtype=wp.spatial_vector, device=device)
         self._found = wp.zeros(model.shape_count, dtype=float, device=device)
         self._assumed = wp.zeros(model.shape_count, dtype=float, device=device)
         self._round = wp.zeros(model.world_count, dtype=int, device=device)
@@ -402,6 +414,7 @@ class CandidateCheck:
                 ],
                 outputs=[
                     self._rate,
+                    self._motion,
                     self._found,
                     self._assumed,
                     culling.stages.state,

@@ -1,0 +1,250 @@
+"""Pairs in lanes: leaving out near pairs whose shapes are too far apart, by boxes in axes of the shapes.
+
+Reads   `ShapeState.place` of the shapes of near pairs
+Writes  `PairTable.near`: the bits of pairs that surely have no contact are cleared
+
+The broad phase compares boxes along world axes that hold what each shape may move by itself. Of links that
+move together most such boxes overlap. Here the distance of two shapes is bounded by boxes in their own axes,
+and compared with how far their relative motion lets them come. That takes a few hundred operations, which 16
+pairs do together; a pair with a contact needs all of its collider anyway.
+"""
+
+from string import Template
+
+import warp as wp
+
+from pluriverse.collision.pair_table import Collider
+from pluriverse.collision.shape_pair import LEAST_SHARE
+from pluriverse.collision.shape_state import ANY_SPEED, ShapePlace, place_fields
+from pluriverse.math.bit_sets import LOWEST_BIT
+from pluriverse.math.lane_records import LANES
+
+# By how much a distance from boxes may be off, relative to the lengths in it: a hundred roundings of float32.
+BOX_ROUNDING = 1.0e-5
+# Fewer near pairs than this are left to their colliders, which need less time for them than 16 lanes take.
+LEAST_PAIRS = wp.constant(3)
+# Half spaces have no boxes. They come first.
+FIRST_WITH_BOXES = wp.constant(int(Collider.HALF_SPACE) + 1)
+
+_VECTORS = """
+    struct vec {
+        float x, y, z;
+        vec operator-(const vec& v) const { return {x - v.x, y - v.y, z - v.z}; }
+        vec cross(const vec& v) const { return {y * v.z - z * v.y, z * v.x - x * v.z, x * v.y - y * v.x}; }
+        float length() const { return wp::sqrt(x * x + y * y + z * z); }
+    };
+    struct lesser { static inline float of(float a, float b) { return a < b ? a : b; } };
+    struct larger { static inline float of(float a, float b) { return a > b ? a : b; } };
+    // See `relative_speed` of `shape_pair`.
+    struct relative {
+        float speed, spin;
+        relative(
+            vec apart, vec velocity0, vec spin0, float radius0, vec velocity1, vec spin1, float radius1
+        ) {
+            const vec velocity = velocity1 - velocity0;
+            const float turning = (spin1 - spin0).length(), turn0 = spin0.length(), turn1 = spin1.length();
+            const float by1 = (velocity - spin0.cross(apart)).length() + turning * radius1;
+            const float by0 = (velocity - spin1.cross(apart)).length() + turning * radius0;
+            const float by_themselves = velocity.length() + turn0 * radius0 + turn1 * radius1;
+            speed = lesser::of(lesser::of(by0, by1), by_themselves);
+            spin = larger::of(turn0, turn1);
+        }
+    };
+    // See `threshold_at_speed` of `shape_pair`.
+    struct acting {
+        static inline float upto(float lead, float speed, float spin) {
+            return lead * speed / larger::of(1.0f - lead * spin, $LEAST_SHARE);
+        }
+    };
+    #define VEC(from, first) vec{from[first][l], from[first + 1][l], from[first + 2][l]}
+"""
+
+# The next pairs, and what is known of their shapes.
+_PICK = """
+    unsigned* words = (unsigned*)near.data + first_word;
+    int word = begin >> 5;
+    unsigned rest = begin < end ? words[word] & (0xffffffffu << (begin & 31)) : 0;
+    for (bool has_more = begin < end; has_more;) {
+        int picked[LANES], one[2][LANES], apart[LANES], size = 0;
+        while (size < LANES && has_more) {
+            while (!rest && ++word * 32 < end) rest = words[word];
+            const int bit = rest ? word * 32 + PLURIVERSE_LOWEST_BIT(rest) : end;
+            has_more = bit < end;
+            if (has_more) picked[size++] = bit;
+            rest &= rest - 1;
+        }
+        if (size < (LANES > 1 ? least_count : 1)) break;
+        const float* rows[2][LANES];
+        for (int l = 0; l < LANES; ++l) {
+            const int pair = first_pair + picked[l < size ? l : 0];
+            const int name0 = pair_shape0.data[pair], name1 = pair_shape1.data[pair];
+            one[0][l] = name0 < 0 ? -1 - name0 : first_shape + name0;
+            one[1][l] = name1 < 0 ? -1 - name1 : first_shape + name1;
+            rows[0][l] = (const float*)(place.data + one[0][l]);
+            rows[1][l] = (const float*)(place.data + one[1][l]);
+        }
+        float at[2][offset_at][LANES];
+        for (int c = 0; c < offset_at; c += 4) {
+            records::load4(rows[0], at[0] + c, c);
+            records::load4(rows[1], at[1] + c, c);
+        }
+"""
+
+# A lower bound of the distance. Sums of products of two unit vectors, and of lengths, are off by some 1e-6.
+_DISTANCE = """
+            const vec from0 = VEC(at[0], origin_at), from1 = VEC(at[1], origin_at);
+            const vec middle0 = VEC(at[0], middle_at), middle1 = VEC(at[1], middle_at);
+            const vec bodies = from1 - from0, middles = middle1 - middle0;
+            const vec away = {bodies.x + middles.x, bodies.y + middles.y, bodies.z + middles.z};
+            float reach0[3], reach1[3], square0 = 0.0f, square1 = 0.0f;
+            float lengths = wp::abs(away.x) + wp::abs(away.y) + wp::abs(away.z);
+            for (int i = 0; i < 3; ++i) {
+                reach0[i] = at[0][half_at + i][l];
+                reach1[i] = at[1][half_at + i][l];
+                lengths += reach0[i] + reach1[i];
+            }
+            for (int i = 0; i < 3; ++i) {
+                for (int j = 0; j < 3; ++j) {
+                    const float cosine = wp::abs(at[0][i][l] * at[1][j][l]
+                        + at[0][3 + i][l] * at[1][3 + j][l] + at[0][6 + i][l] * at[1][6 + j][l]);
+                    reach0[i] += cosine * at[1][half_at + j][l];
+                    reach1[j] += cosine * at[0][half_at + i][l];
+                }
+            }
+            for (int i = 0; i < 3; ++i) {
+                const float along0 =
+                    away.x * at[0][i][l] + away.y * at[0][3 + i][l] + away.z * at[0][6 + i][l];
+                const float along1 =
+                    away.x * at[1][i][l] + away.y * at[1][3 + i][l] + away.z * at[1][6 + i][l];
+                const float gap0 = larger::of(wp::abs(along0) - reach0[i], 0.0f);
+                const float gap1 = larger::of(wp::abs(along1) - reach1[i], 0.0f);
+                square0 += gap0 * gap0;
+                square1 += gap1 * gap1;
+            }
+            const float distance = wp::sqrt(larger::of(square0, square1)) - $BOX_ROUNDING * lengths;
+            // Planes have no boxes.
+            const bool has_boxes = (at[0][extent_at][l] < $ANY_SPEED) & (at[1][extent_at][l] < $ANY_SPEED);
+            const float margins = at[0][margin_at][l] + at[1][margin_at][l];
+            const float within_gaps = at[0][gap_threshold_at][l] + at[1][gap_threshold_at][l];
+            const float lead = larger::of(at[0][lead_at][l], at[1][lead_at][l]);
+            const float radius0 = at[0][radius_at][l], radius1 = at[1][radius_at][l];
+            const relative before(
+                away, VEC(at[0], velocity_at), VEC(at[0], spin_at), radius0,
+                VEC(at[1], velocity_at), VEC(at[1], spin_at), radius1);
+"""
+
+_CLEAR = """
+        for (int l = 0; l < size; ++l)
+            if (apart[l]) words[picked[l] >> 5] &= ~(1u << (picked[l] & 31));
+    }
+    #undef VEC
+"""
+
+# How far shapes may come, as in `pair_threshold` of `shape_pair`.
+_DISTANT = """
+        for (int l = 0; l < LANES; ++l) {
+            DISTANCE
+            const float speed = before.speed + (at[0][change_at][l] + at[1][change_at][l]);
+            const float moving = margins + acting::upto(lead, speed, before.spin);
+            const float resting = at[0][threshold_at][l] + at[1][threshold_at][l];
+            apart[l] = has_boxes & (distance > lesser::of(lead <= 0.0f ? resting : moving, within_gaps));
+        }
+"""
+
+# Beyond what each shape may move by itself, or both by the velocities that were found, no contact acts. Links
+# that change their velocities together are seldom faster relative to each other than was assumed. (As bodies
+# by themselves: that bounds told two shapes apart says no more.)
+_UNAFFECTED = """
+        for (int l = 0; l < LANES; ++l) {
+            rows[0][l] = (const float*)(motion.data + one[0][l]);
+            rows[1][l] = (const float*)(motion.data + one[1][l]);
+        }
+        float now[2][6][LANES], before_assumed[LANES];
+        for (int side = 0; side < 2; ++side) {
+            records::load4(rows[side], now[side]);
+            records::load4(rows[side], now[side] + 2, 2);
+        }
+        for (int l = 0; l < LANES; ++l) before_assumed[l] = assumed.data[one[0][l]] + assumed.data[one[1][l]];
+        for (int l = 0; l < LANES; ++l) {
+            DISTANCE
+            const relative after(
+                away, VEC(now[0], 3), VEC(now[0], 0), radius0, VEC(now[1], 3), VEC(now[1], 0), radius1);
+            const float threshold = margins + acting::upto(lead, after.speed, after.spin);
+            const float looked_at = margins + lead * (before.speed + before_assumed[l]);
+            const float by_themselves = at[0][threshold_at][l] + at[1][threshold_at][l];
+            apart[l] = has_boxes & ((distance > lesser::of(by_themselves, threshold))
+                | (lesser::of(threshold, within_gaps) <= looked_at));
+        }
+"""
+
+
+def _source(body: str) -> str:
+    """Return the native code that clears the bits of pairs by `apart`, which `body` computes."""
+    values = {"LEAST_SHARE": LEAST_SHARE, "BOX_ROUNDING": BOX_ROUNDING, "ANY_SPEED": ANY_SPEED}
+    text = _VECTORS + _PICK + body.replace("DISTANCE", _DISTANCE) + _CLEAR
+    text = Template(text).substitute({name: f"{float(value)!r}f" for name, value in values.items()})
+    return LOWEST_BIT + LANES + place_fields() + text
+
+
+@wp.func_native(_source(_DISTANT))
+def drop_distant_pairs(
+    place: wp.array(dtype=ShapePlace),
+    pair_shape0: wp.array[int],
+    pair_shape1: wp.array[int],
+    begin: int,
+    end: int,
+    first_pair: int,
+    first_shape: int,
+    least_count: int,
+    near: wp.array[wp.uint32],
+    first_word: int,
+):
+    """Clear the bits of pairs whose shapes are farther apart than `pair_threshold` of `shape_pair`.
+
+    Args:
+        place: Where the shapes are and how they move, shape [shape].
+        pair_shape0: First shape of each candidate pair, as pairs name them.
+        pair_shape1: Second shape.
+        begin: First pair that is looked at, counted from `first_pair`.
+        end: One past the last.
+        first_pair: First pair of the template.
+        first_shape: First shape of the world.
+        least_count: Where fewer are left, they are not looked at.
+        near: Words of many sets, written.
+        first_word: First word of the set of this world.
+    """
+    ...
+
+
+@wp.func_native(_source(_UNAFFECTED))
+def drop_unaffected_pairs(
+    place: wp.array(dtype=ShapePlace),
+    motion: wp.array[wp.spatial_vector],
+    assumed: wp.array[float],
+    pair_shape0: wp.array[int],
+    pair_shape1: wp.array[int],
+    begin: int,
+    end: int,
+    first_pair: int,
+    first_shape: int,
+    least_count: int,
+    near: wp.array[wp.uint32],
+    first_word: int,
+):
+    """Clear the bits of pairs of which their motion rules out contacts that were not looked for.
+
+    Args:
+        place: Where the shapes are, how they moved, and the changes that occur, shape [shape].
+        motion: How they move now: spin [rad/s], and velocity at the middle [m/s], shape [shape].
+        assumed: Changes of velocity for which contacts were looked for [m/s], shape [shape].
+        pair_shape0: See `drop_distant_pairs`, as all that follows.
+        pair_shape1: Second shape.
+        begin: First pair that is looked at.
+        end: One past the last.
+        first_pair: First pair of the template.
+        first_shape: First shape of the world.
+        least_count: Where fewer are left, they are not looked at.
+        near: Words of many sets, written.
+        first_word: First word of the set of this world.
+    """
+    ...
