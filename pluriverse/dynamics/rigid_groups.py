@@ -87,6 +87,15 @@ def rigid_groups_struct(real: Any) -> Any:
         body_mass: wp.array[float]  # [body]
         body_com: wp.array[wp.vec3]  # [body]
         body_inertia: wp.array[wp.mat33]  # [body]
+        # What the first world of each template had at the beginning, which nobody changes: worlds that have
+        # the same are compared with that, which stays in the cache, and not with copies of their own.
+        world_is_common: wp.array[int]  # [world] 1 where the groups were made of that
+        common_parent_frame: wp.array[wp.transform]  # [template node]
+        common_child_frame: wp.array[wp.transform]  # [template node]
+        common_axis: wp.array[wp.vec3]  # [template dof]
+        common_mass: wp.array[float]  # [template body]
+        common_com: wp.array[wp.vec3]  # [template body]
+        common_inertia: wp.array[wp.mat33]  # [template body]
         # [4 * world] which world it was last compared with, plus 1; `world_made` of both then; whether they
         # were alike (`rigid_groups_lanes.py`)
         world_likeness: wp.array[int]
@@ -162,6 +171,8 @@ def _kernels(real: Any) -> SimpleNamespace:
     numbers_kept, keep_numbers = numbers.is_kept, numbers.keep
     vectors_kept, keep_vectors = vectors.is_kept, vectors.keep
     matrices_kept, keep_matrices = matrices.is_kept, matrices.keep
+    same_transforms, same_numbers = transforms.is_same, numbers.is_same
+    same_vectors, same_matrices = vectors.is_same, matrices.is_same
 
     @wp.func
     def frame_rotation(frame: wp.transform) -> quat:
@@ -209,7 +220,22 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_count = topology.template_body[template + 1] - topology.template_body[template]
         dof_base = topology.world_dof[world]
         dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
-        if groups.world_made[world] != 0:
+        is_made, is_common = groups.world_made[world] != 0, int(0)
+        if not is_made or groups.world_is_common[world] != 0:
+            first_dof, first_body = topology.template_dof[template], topology.template_body[template]
+            is_common = same_transforms(
+                joint_X_p, node_base, groups.common_parent_frame, first_node, node_count
+            )
+            is_common *= same_transforms(
+                joint_X_c, node_base, groups.common_child_frame, first_node, node_count
+            )
+            is_common *= same_vectors(joint_axis, dof_base, groups.common_axis, first_dof, dof_count)
+            is_common *= same_numbers(body_mass, body_base, groups.common_mass, first_body, body_count)
+            is_common *= same_vectors(body_com, body_base, groups.common_com, first_body, body_count)
+            is_common *= same_matrices(body_inertia, body_base, groups.common_inertia, first_body, body_count)
+            if is_made and is_common != 0:
+                return
+        else:
             same = transforms_kept(joint_X_p, groups.parent_frame, node_base, node_count)
             same = same * transforms_kept(joint_X_c, groups.child_frame, node_base, node_count)
             same = same * vectors_kept(joint_axis, groups.joint_axis, dof_base, dof_count)
@@ -225,6 +251,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         keep_vectors(body_com, groups.body_com, body_base, body_count)
         keep_matrices(body_inertia, groups.body_inertia, body_base, body_count)
         groups.world_made[world] = groups.world_made[world] + 1
+        groups.world_is_common[world] = is_common
 
         # Frames, and masses. The centre of mass of a group is summed as its distance from the carrier's.
         for local_node in range(node_count):
@@ -334,6 +361,28 @@ class RigidGroups:
         self.data.child_frame = wp.zeros_like(model.joint_X_c)
         for name in ("joint_axis", "body_mass", "body_com", "body_inertia"):
             setattr(self.data, name, wp.zeros_like(getattr(model, name)))
+        self.data.world_is_common = wp.zeros(model.world_count, dtype=int, device=device)
+        self._keep_common()
+
+    def _keep_common(self) -> None:
+        """Copy what the model says of the first world of each template."""
+        model, topology = self._model, self._model.topology
+        worlds = [int(template.worlds[0]) for template in model.templates]
+        for name, source, start, template_start in (
+            ("parent_frame", model.joint_X_p, topology.world_joint, topology.template_node),
+            ("child_frame", model.joint_X_c, topology.world_joint, topology.template_node),
+            ("axis", model.joint_axis, topology.world_dof, topology.template_dof),
+            ("mass", model.body_mass, topology.world_body, topology.template_body),
+            ("com", model.body_com, topology.world_body, topology.template_body),
+            ("inertia", model.body_inertia, topology.world_body, topology.template_body),
+        ):
+            first, bounds = start.numpy(), template_start.numpy()
+            common = wp.empty(int(bounds[-1]), dtype=source.dtype, device=model.device)
+            for world, begin, end in zip(worlds, bounds[:-1], bounds[1:], strict=True):
+                if end > begin:
+                    size = int(end - begin)
+                    wp.copy(common, source, int(begin), int(first[world]), size)
+            setattr(self.data, f"common_{name}", common)
 
     def update(self, worlds: wp.array) -> None:
         """Make the groups of those worlds anew of which the model says something else by now."""
