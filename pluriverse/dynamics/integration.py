@@ -23,12 +23,14 @@ from pluriverse.dynamics.balance import (
     conserve_momenta,
 )
 from pluriverse.dynamics.forward_kinematics import eval_body_state
+from pluriverse.dynamics.integration_lanes import integration_lanes
 from pluriverse.dynamics.prescribed import carry_roots
 from pluriverse.dynamics.rigid_groups import group_functions
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
+from pluriverse.math.lanes import lane_count
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
@@ -64,6 +66,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     spin = spin_functions(real)
     does_spin, spin_inertia, drift = spin.does_spin, spin.spin_inertia, spin.drift
     rotated_velocity = spin.rotated_velocity
+    advance_scalars = integration_lanes(real, (CONSTRAINED, JOINTS_CONSTRAINED)).advance_scalars
 
     @wp.func
     def rotation_over_step(omega: vec3, dt: real, exponential: int) -> quat:
@@ -78,9 +81,142 @@ def _kernels(real: Any) -> SimpleNamespace:
         """Return three consecutive entries of a workspace array."""
         return vec3(values[first], values[first + 1], values[first + 2])
 
+    @wp.func
+    def advance_joint(
+        world: int,
+        local_node: int,
+        lanes: int,
+        topology: wp.ref[Topology],
+        joint_X_p: wp.array[wp.transform],
+        joint_X_c: wp.array[wp.transform],
+        body_com: wp.array[wp.vec3],
+        joint_q: wp.array[float],
+        data: wp.ref[data_struct],
+        dt: real,
+        old_share: real,
+        drift_share: real,
+        exponential: int,
+        keeps_momentum: int,
+        joint_q_out: wp.array[float],
+        joint_qd_out: wp.array[float],
+    ):
+        """Advance one joint of a world; in lanes only if its coordinates are more than numbers."""
+        index = topology.template_node[topology.world_template[world]] + local_node
+        node_base = topology.world_joint[world]
+        coord_base = topology.world_coord[world]
+        dof_base = topology.world_dof[world]
+        new_share = real(1.0) - old_share
+        rate = real(1.0) / dt
+        dof_count = topology.node_dof_count[index]
+        if dof_count == 0:
+            return
+        joint_type = topology.node_type[index]
+        coord = coord_base + topology.node_coord[index]
+        dof = dof_base + topology.node_dof[index]
+        public_dof = dof_base + topology.node_qd[index]
+        tree = topology.node_tree[index]
+        kick_share = drift_share
+        regime = data.tree_regime[topology.world_tree[world] + tree]
+        if regime == CONSTRAINED or regime == JOINTS_CONSTRAINED:  # noqa: SIM109
+            kick_share = real(0.0)
+        spins = False
+        if keeps_momentum != 0 and (joint_type == JointType.FREE or joint_type == JointType.BALL):
+            spins = does_spin(topology, data, world, tree)
+        if joint_type == JointType.FREE:
+            joint = node_base + topology.node_joint[index]
+            omega_next = dof_vec3(data.dof_velocity_next, dof)
+            velocity_next = dof_vec3(data.dof_velocity_next, dof + 3)
+            omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
+            velocity = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * velocity_next
+            omega += kick_share * dof_vec3(data.dof_kick, dof)
+            velocity += kick_share * dof_vec3(data.dof_kick, dof + 3)
+            rotation = data.node_quat[node_base + local_node]
+            step = quat()
+            if not spins:
+                step = rotation_over_step(omega, dt, exponential)
+            if spins:
+                omega = dof_vec3(data.dof_velocity, dof)
+                composite = data.node_composite[node_base + local_node]
+                centre = real(1.0) / composite[0] * vec3(composite[1], composite[2], composite[3])
+                # The velocity of the origin includes the rotation about the centre of mass.
+                of_centre = velocity_next + wp.cross(omega_next, centre)
+                of_centre += dt * wp.cross(omega, wp.cross(omega, centre))
+                inertia = spin_inertia(topology, data, world, tree)
+                momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
+                inverse = wp.inverse(inertia)
+                step = drift(inverse, momentum, dt)
+                omega_next = rotated_velocity(inverse, momentum, step)
+                centre_next = wp.quat_rotate(step, centre)
+                velocity_next = of_centre - wp.cross(omega_next, centre_next)
+                velocity = of_centre + rate * (centre - centre_next)
+            rotation_next = quat_normalize(step * rotation)
+
+            # Joint coordinates: X_J = X_p^-1 X_WB X_c, in increments so that nothing cancels.
+            anchor = widen_rotation(wp.transform_get_rotation(joint_X_p[joint]))
+            arm = widen_vec3(wp.transform_get_translation(joint_X_c[joint]))
+            shift = dt * velocity
+            if arm[0] != real(0.0) or arm[1] != real(0.0) or arm[2] != real(0.0):
+                shift += wp.quat_rotate(rotation_next, arm) - wp.quat_rotate(rotation, arm)
+            joint_step = step
+            if is_turned(anchor):
+                shift = wp.quat_rotate_inv(anchor, shift)
+                joint_axis = wp.quat_rotate_inv(anchor, vec3(step[0], step[1], step[2]))
+                joint_step = quat(joint_axis[0], joint_axis[1], joint_axis[2], step[3])
+            write_vec3(joint_q_out, coord, read_vec3(joint_q, coord) + shift)
+            joint_rotation = joint_step * read_quat(joint_q, coord + 3)
+            write_rotation(joint_q_out, coord + 3, quat_normalize(joint_rotation))
+
+            body = topology.world_body[world] + topology.node_body[index]
+            com = wp.quat_rotate(rotation_next, widen_vec3(body_com[body]))
+            write_vec3(joint_qd_out, public_dof, velocity_next + wp.cross(omega_next, com))
+            write_vec3(joint_qd_out, public_dof + 3, omega_next)
+        elif joint_type == FREE_BELOW:
+            joint = node_base + topology.node_joint[index]
+            body = topology.world_body[world] + topology.node_body[index]
+            velocity_next = dof_vec3(data.dof_velocity_next, dof)
+            omega_next = dof_vec3(data.dof_velocity_next, dof + 3)
+            velocity = old_share * dof_vec3(data.dof_velocity, dof) + new_share * velocity_next
+            omega = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * omega_next
+            velocity += kick_share * dof_vec3(data.dof_kick, dof)
+            omega += kick_share * dof_vec3(data.dof_kick, dof + 3)
+            rotation = read_rotation(joint_q, coord + 3)
+            rotation_next = quat_normalize(rotation_over_step(omega, dt, exponential) * rotation)
+            # The velocity is that of the centre of mass, the position that of the child's joint frame.
+            child_frame = joint_X_c[joint]
+            arm = widen_vec3(body_com[body]) - widen_vec3(wp.transform_get_translation(child_frame))
+            arm = wp.quat_rotate_inv(widen_rotation(wp.transform_get_rotation(child_frame)), arm)
+            shift = dt * velocity + wp.quat_rotate(rotation, arm) - wp.quat_rotate(rotation_next, arm)
+            write_vec3(joint_q_out, coord, read_vec3(joint_q, coord) + shift)
+            write_rotation(joint_q_out, coord + 3, rotation_next)
+            write_vec3(joint_qd_out, public_dof, velocity_next)
+            write_vec3(joint_qd_out, public_dof + 3, omega_next)
+        elif joint_type == JointType.BALL:
+            omega_next = dof_vec3(data.dof_velocity_next, dof)
+            omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
+            omega += kick_share * dof_vec3(data.dof_kick, dof)
+            step = rotation_over_step(omega, dt, exponential)
+            if spins:
+                inertia = spin_inertia(topology, data, world, tree)
+                momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
+                inverse = wp.inverse(inertia)
+                step = drift(inverse, momentum, dt)
+                omega_next = rotated_velocity(inverse, momentum, step)
+            rotation_next = step * read_quat(joint_q, coord)
+            write_rotation(joint_q_out, coord, quat_normalize(rotation_next))
+            write_vec3(joint_qd_out, public_dof, omega_next)
+        elif lanes == 1:
+            for k in range(dof_count):
+                speed_next = data.dof_velocity_next[dof + k]
+                speed = old_share * data.dof_velocity[dof + k] + new_share * speed_next
+                speed += kick_share * data.dof_kick[dof + k]
+                joint_q_out[coord + k] = float(real(joint_q[coord + k]) + dt * speed)
+                joint_qd_out[public_dof + k] = float(speed_next)
+
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.integration.{precision_name(real)}")
     def advance_joints(
         worlds: wp.array[int],  # [slot]
+        lanes: int,  # entries of `worlds` that a thread takes; with more than one, scalar joints go in lanes
+        template_plain: wp.array[int],  # [template] 1: of all joints, only roots are not scalar
         # model
         topology: Topology,
         joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
@@ -99,122 +235,51 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd_out: wp.array[float],  # [dof]
     ):
         thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        template = topology.world_template[world]
-        first_node = topology.template_node[template]
-        node_base = topology.world_joint[world]
-        coord_base = topology.world_coord[world]
-        dof_base = topology.world_dof[world]
-        new_share = real(1.0) - old_share
-        rate = real(1.0) / dt
-        for local_node in range(topology.template_node[template + 1] - first_node):
-            index = first_node + local_node
-            dof_count = topology.node_dof_count[index]
-            if dof_count == 0:
+        for slot in range(thread * lanes, wp.min((thread + 1) * lanes, worlds.shape[0])):
+            world = worlds[slot]
+            if world < 0:
                 continue
-            joint_type = topology.node_type[index]
-            coord = coord_base + topology.node_coord[index]
-            dof = dof_base + topology.node_dof[index]
-            public_dof = dof_base + topology.node_qd[index]
-            tree = topology.node_tree[index]
-            kick_share = drift_share
-            regime = data.tree_regime[topology.world_tree[world] + tree]
-            if regime == CONSTRAINED or regime == JOINTS_CONSTRAINED:  # noqa: SIM109
-                kick_share = real(0.0)
-            spins = False
-            if keeps_momentum != 0 and (joint_type == JointType.FREE or joint_type == JointType.BALL):
-                spins = does_spin(topology, data, world, tree)
-            if joint_type == JointType.FREE:
-                joint = node_base + topology.node_joint[index]
-                omega_next = dof_vec3(data.dof_velocity_next, dof)
-                velocity_next = dof_vec3(data.dof_velocity_next, dof + 3)
-                omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
-                velocity = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * velocity_next
-                omega += kick_share * dof_vec3(data.dof_kick, dof)
-                velocity += kick_share * dof_vec3(data.dof_kick, dof + 3)
-                rotation = data.node_quat[node_base + local_node]
-                step = quat()
-                if not spins:
-                    step = rotation_over_step(omega, dt, exponential)
-                if spins:
-                    omega = dof_vec3(data.dof_velocity, dof)
-                    composite = data.node_composite[node_base + local_node]
-                    centre = real(1.0) / composite[0] * vec3(composite[1], composite[2], composite[3])
-                    # The velocity of the origin includes the rotation about the centre of mass.
-                    of_centre = velocity_next + wp.cross(omega_next, centre)
-                    of_centre += dt * wp.cross(omega, wp.cross(omega, centre))
-                    inertia = spin_inertia(topology, data, world, tree)
-                    momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
-                    inverse = wp.inverse(inertia)
-                    step = drift(inverse, momentum, dt)
-                    omega_next = rotated_velocity(inverse, momentum, step)
-                    centre_next = wp.quat_rotate(step, centre)
-                    velocity_next = of_centre - wp.cross(omega_next, centre_next)
-                    velocity = of_centre + rate * (centre - centre_next)
-                rotation_next = quat_normalize(step * rotation)
-
-                # Joint coordinates: X_J = X_p^-1 X_WB X_c, in increments so that nothing cancels.
-                anchor = widen_rotation(wp.transform_get_rotation(joint_X_p[joint]))
-                arm = widen_vec3(wp.transform_get_translation(joint_X_c[joint]))
-                shift = dt * velocity
-                if arm[0] != real(0.0) or arm[1] != real(0.0) or arm[2] != real(0.0):
-                    shift += wp.quat_rotate(rotation_next, arm) - wp.quat_rotate(rotation, arm)
-                joint_step = step
-                if is_turned(anchor):
-                    shift = wp.quat_rotate_inv(anchor, shift)
-                    joint_axis = wp.quat_rotate_inv(anchor, vec3(step[0], step[1], step[2]))
-                    joint_step = quat(joint_axis[0], joint_axis[1], joint_axis[2], step[3])
-                write_vec3(joint_q_out, coord, read_vec3(joint_q, coord) + shift)
-                joint_rotation = joint_step * read_quat(joint_q, coord + 3)
-                write_rotation(joint_q_out, coord + 3, quat_normalize(joint_rotation))
-
-                body = topology.world_body[world] + topology.node_body[index]
-                com = wp.quat_rotate(rotation_next, widen_vec3(body_com[body]))
-                write_vec3(joint_qd_out, public_dof, velocity_next + wp.cross(omega_next, com))
-                write_vec3(joint_qd_out, public_dof + 3, omega_next)
-            elif joint_type == FREE_BELOW:
-                joint = node_base + topology.node_joint[index]
-                body = topology.world_body[world] + topology.node_body[index]
-                velocity_next = dof_vec3(data.dof_velocity_next, dof)
-                omega_next = dof_vec3(data.dof_velocity_next, dof + 3)
-                velocity = old_share * dof_vec3(data.dof_velocity, dof) + new_share * velocity_next
-                omega = old_share * dof_vec3(data.dof_velocity, dof + 3) + new_share * omega_next
-                velocity += kick_share * dof_vec3(data.dof_kick, dof)
-                omega += kick_share * dof_vec3(data.dof_kick, dof + 3)
-                rotation = read_rotation(joint_q, coord + 3)
-                rotation_next = quat_normalize(rotation_over_step(omega, dt, exponential) * rotation)
-                # The velocity is that of the centre of mass, the position that of the child's joint frame.
-                child_frame = joint_X_c[joint]
-                arm = widen_vec3(body_com[body]) - widen_vec3(wp.transform_get_translation(child_frame))
-                arm = wp.quat_rotate_inv(widen_rotation(wp.transform_get_rotation(child_frame)), arm)
-                shift = dt * velocity + wp.quat_rotate(rotation, arm) - wp.quat_rotate(rotation_next, arm)
-                write_vec3(joint_q_out, coord, read_vec3(joint_q, coord) + shift)
-                write_rotation(joint_q_out, coord + 3, rotation_next)
-                write_vec3(joint_qd_out, public_dof, velocity_next)
-                write_vec3(joint_qd_out, public_dof + 3, omega_next)
-            elif joint_type == JointType.BALL:
-                omega_next = dof_vec3(data.dof_velocity_next, dof)
-                omega = old_share * dof_vec3(data.dof_velocity, dof) + new_share * omega_next
-                omega += kick_share * dof_vec3(data.dof_kick, dof)
-                step = rotation_over_step(omega, dt, exponential)
-                if spins:
-                    inertia = spin_inertia(topology, data, world, tree)
-                    momentum = inertia * omega_next + data.tree_spin[topology.world_tree[world] + tree]
-                    inverse = wp.inverse(inertia)
-                    step = drift(inverse, momentum, dt)
-                    omega_next = rotated_velocity(inverse, momentum, step)
-                rotation_next = step * read_quat(joint_q, coord)
-                write_rotation(joint_q_out, coord, quat_normalize(rotation_next))
-                write_vec3(joint_qd_out, public_dof, omega_next)
-            else:
-                for k in range(dof_count):
-                    speed_next = data.dof_velocity_next[dof + k]
-                    speed = old_share * data.dof_velocity[dof + k] + new_share * speed_next
-                    speed += kick_share * data.dof_kick[dof + k]
-                    joint_q_out[coord + k] = float(real(joint_q[coord + k]) + dt * speed)
-                    joint_qd_out[public_dof + k] = float(speed_next)
+            template = topology.world_template[world]
+            first_tree = topology.template_tree[template]
+            roots_only = False
+            count = topology.template_node[template + 1] - topology.template_node[template]
+            if lanes > 1:
+                advance_scalars(
+                    world,
+                    topology,
+                    joint_q,
+                    data,
+                    dt,
+                    old_share,
+                    drift_share,
+                    joint_q_out,
+                    joint_qd_out,
+                )
+                roots_only = template_plain[template] != 0
+            if roots_only:
+                count = topology.template_tree[template + 1] - first_tree
+            for k in range(count):
+                local_node = int(k)
+                if roots_only:
+                    local_node = topology.tree_node[first_tree + k]
+                advance_joint(
+                    world,
+                    local_node,
+                    lanes,
+                    topology,
+                    joint_X_p,
+                    joint_X_c,
+                    body_com,
+                    joint_q,
+                    data,
+                    dt,
+                    old_share,
+                    drift_share,
+                    exponential,
+                    keeps_momentum,
+                    joint_q_out,
+                    joint_qd_out,
+                )
 
     return SimpleNamespace(advance_joints=advance_joints)
 
@@ -246,11 +311,14 @@ def integrate(
     exponential = mode is not PositionIntegration.SAP_EULER
     if mode is PositionIntegration.SEMI_IMPLICIT:
         classify_tree_motions(model, worlds, workspace, dt)
+    lanes = lane_count(model.device)
     launch_kernel(
         _kernels(workspace.real).advance_joints,
-        dim=worlds.size,
+        dim=-(-worlds.size // lanes),
         inputs=[
             worlds,
+            lanes,
+            workspace.tree_states.template_plain,
             model.topology,
             model.joint_X_p,
             model.joint_X_c,
