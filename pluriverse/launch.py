@@ -22,11 +22,12 @@ BLOCK_DIM = 32
 # modules without thought of other threads, too. So recordings and launches from Python hold this lock;
 # replays of recorded graphs need none.
 RECORDING = threading.RLock()
-# Modules that take longest to compile: 8, 4, 2, 2 and 1 s of 32. Begun last, one of them would keep one core
-# busy when the others have nothing left to do.
+# Modules that take longest to compile: 8, 4, 2, 2, 2 and 1 s of 35. Begun last, one of them would keep one
+# core busy when the others have nothing left to do.
 _COMPILED_FIRST = (
     "pluriverse.solvers.sap.newton",
     "pluriverse.collision.convex",
+    "pluriverse.dynamics.body_placing",
     "pluriverse.collision.box_box",
     "pluriverse.solvers.sap.candidates",
     "pluriverse.solvers.sap.contact.",
