@@ -14,6 +14,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.precision import vec3_type, vec6_type
+from pluriverse.math.tree_sweeps import tree_sweep_functions
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.cone_moments import cone_moment_functions
@@ -24,16 +25,13 @@ from pluriverse.solvers.sap.workspace import sap_struct
 def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -> SimpleNamespace:
     """Return the verbs of contacts for the given precisions, with or without moments."""
     vec3, vec6 = vec3_type(real), vec6_type(real)
+    sweeps = tree_sweep_functions(real, real)
+    point_velocities, add_point_wrenches = sweeps.point_velocities, sweeps.add_point_wrenches
     SapData = sap_struct(real, linear)
     cone = cone_functions(real)
     unprojected, project, cone_cost, along = cone.unprojected, cone.project, cone.cost, cone.along
     turning = cone_moment_functions(real)
     project_moments, moment_cost, moment_stiffness = turning.project, turning.cost, turning.stiffness
-
-    @wp.func(inline=True)
-    def point_velocity(rate: vec6, arm: vec3) -> vec3:
-        """Return the velocity of the point at `arm` from the reference point of a body's spatial velocity."""
-        return vec3(rate[3], rate[4], rate[5]) + wp.cross(vec3(rate[0], rate[1], rate[2]), arm)
 
     @wp.func(inline=True)
     def angular_part(rate: vec6) -> vec3:
@@ -53,24 +51,30 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
         """
         node0 = topology.world_joint[world]
         start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            velocity = vec3()
-            node_a = sap.contact_node0[slot]
-            node_b = sap.contact_node1[slot]
-            if node_b >= 0:
-                velocity += point_velocity(sap.node_rate[node0 + node_b], sap.contact_arm1[slot])
-            if node_a >= 0:
-                velocity -= point_velocity(sap.node_rate[node0 + node_a], sap.contact_arm0[slot])
-            frame = sap.contact_frame[slot]
-            # R^T v without forming the transpose
-            contact_rate[slot] = velocity * frame
-            if wp.static(moments):
+        count = sap.contact_count[world]
+        point_velocities(
+            sap.node_rate,
+            node0,
+            sap.contact_node0,
+            sap.contact_node1,
+            sap.contact_arm0,
+            sap.contact_arm1,
+            sap.contact_frame,
+            start,
+            count,
+            contact_rate,
+        )
+        if wp.static(moments):
+            for slot in range(start, start + count):
+                node_a = sap.contact_node0[slot]
+                node_b = sap.contact_node1[slot]
                 spin = vec3()
                 if node_b >= 0:
                     spin += angular_part(sap.node_rate[node0 + node_b])
                 if node_a >= 0:
                     spin -= angular_part(sap.node_rate[node0 + node_a])
-                contact_spin[slot] = spin * frame
+                # R^T w without forming the transpose
+                contact_spin[slot] = spin * sap.contact_frame[slot]
 
     @wp.func(inline=True)
     def evaluate_contacts(sap: wp.ref[SapData], world: int) -> real:
@@ -153,28 +157,32 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
         """Add the impulses to `node_wrench` of both bodies."""
         node0 = topology.world_joint[world]
         start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            gamma = sap.contact_impulse[slot]
-            if gamma[2] != real(0.0) or sap.contact_bound[slot] > real(0.0):
-                force = sap.contact_frame[slot] * gamma
-                if wp.static(moments):
+        count = sap.contact_count[world]
+        add_point_wrenches(
+            sap.contact_impulse,
+            sap.contact_bound,
+            sap.contact_frame,
+            sap.contact_node0,
+            sap.contact_node1,
+            sap.contact_arm0,
+            sap.contact_arm1,
+            start,
+            count,
+            node0,
+            sap.node_wrench,
+        )
+        if wp.static(moments):
+            for slot in range(start, start + count):
+                if sap.contact_impulse[slot][2] != real(0.0) or sap.contact_bound[slot] > real(0.0):
                     turning = sap.contact_frame[slot] * sap.contact_moment[slot]
-                node_a = sap.contact_node0[slot]
-                node_b = sap.contact_node1[slot]
-                if node_b >= 0:
-                    moment = wp.cross(sap.contact_arm1[slot], force)
-                    if wp.static(moments):
-                        moment += turning
-                    sap.node_wrench[node0 + node_b] = sap.node_wrench[node0 + node_b] + vec6(
-                        moment[0], moment[1], moment[2], force[0], force[1], force[2]
-                    )
-                if node_a >= 0:
-                    moment = wp.cross(sap.contact_arm0[slot], force)
-                    if wp.static(moments):
-                        moment += turning
-                    sap.node_wrench[node0 + node_a] = sap.node_wrench[node0 + node_a] - vec6(
-                        moment[0], moment[1], moment[2], force[0], force[1], force[2]
-                    )
+                    zero = real(0.0)
+                    wrench = vec6(turning[0], turning[1], turning[2], zero, zero, zero)
+                    node_a = sap.contact_node0[slot]
+                    node_b = sap.contact_node1[slot]
+                    if node_b >= 0:
+                        sap.node_wrench[node0 + node_b] = sap.node_wrench[node0 + node_b] + wrench
+                    if node_a >= 0:
+                        sap.node_wrench[node0 + node_a] = sap.node_wrench[node0 + node_a] - wrench
 
     return SimpleNamespace(
         measure_contacts=measure_contacts,

@@ -1,0 +1,250 @@
+"""Sweeps over trees in native code: velocities from roots to leaves, wrenches back, and points of bodies.
+
+Velocities of bodies and wrenches on them are six numbers [angular; linear] about the reference point of their
+tree. Of the nodes of a world only those that are marked take part, which include those above them. The root
+of a tree whose mark is `plain` may be free; its motions are the unit vectors then.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.math.dense import CTYPE
+from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
+from pluriverse.types import JointType
+
+_TREE = f"""
+    const int* marks = mark.data + node0;
+    const int* up = parent.data + first;
+    const int* begin = node_dof.data + first;
+    const int* size = node_dof_count.data + first;
+    const int* kind = node_type.data + first;
+    const T* motions = (const T*)(motion.data + dof0);
+    auto is_free_root = [&](const int node) {{
+        return kind[node] == {int(JointType.FREE)} && up[node] < 0 && marks[node] == plain;
+    }};
+"""
+
+_VELOCITIES = """
+    const V* x = dof_rate.data + dof0;
+    V* rates = (V*)(rate.data + node0);
+    for (int node = 0; node < count; ++node) {
+        if (marks[node] == 0) continue;
+        V r[6] = {};
+        if (up[node] >= 0) {
+            const V* carrier = rates + 6 * up[node];
+            for (int c = 0; c < 6; ++c) r[c] = carrier[c];
+        } else if (drifting != 0) {
+            const T* drift = (const T*)(tree_drift.data + tree0 + node_tree.data[first + node]);
+            for (int c = 0; c < 6; ++c) r[c] = V(drift[c]);
+        }
+        const int from = begin[node];
+        if (is_free_root(node)) {
+            for (int c = 0; c < 6; ++c) r[c] += x[from + c];
+        } else {
+            for (int d = from; d < from + size[node]; ++d) {
+                const T* s = motions + 6 * d;
+                for (int c = 0; c < 6; ++c) r[c] += x[d] * V(s[c]);
+            }
+        }
+        V* to = rates + 6 * node;
+        for (int c = 0; c < 6; ++c) to[c] = r[c];
+    }
+"""
+
+_WRENCHES = """
+    V* wrenches = (V*)(wrench.data + node0);
+    V* out = dof_impulse.data + dof0;
+    for (int node = count - 1; node >= 0; --node) {
+        if (marks[node] == 0) continue;
+        const V* w = wrenches + 6 * node;
+        const int from = begin[node];
+        if (is_free_root(node)) {
+            for (int c = 0; c < 6; ++c) out[from + c] += w[c];
+        } else {
+            for (int d = from; d < from + size[node]; ++d) {
+                const T* s = motions + 6 * d;
+                V sum = V(s[0]) * w[0];
+                for (int c = 1; c < 6; ++c) sum += V(s[c]) * w[c];
+                out[d] += sum;
+            }
+        }
+        if (up[node] >= 0) {
+            V* carrier = wrenches + 6 * up[node];
+            for (int c = 0; c < 6; ++c) carrier[c] += w[c];
+        }
+    }
+"""
+
+# Numbers of entry e of an array that need not be contiguous: `SapWorkspace` interleaves those of contacts.
+_AT = """
+    auto at = [](const auto& from, const int e) {
+        return (V*)((char*)from.data + (long long)e * from.strides[0]);
+    };
+    auto index_at = [](const auto& from, const int e) {
+        return *(const int*)((const char*)from.data + (long long)e * from.strides[0]);
+    };
+"""
+
+_POINT = """
+    const V* rates = (const V*)(rate.data + node0);
+    for (int e = start; e < start + count; ++e) {
+        V v0 = V(0), v1 = V(0), v2 = V(0);
+        const int node_b = index_at(body1, e), node_a = index_at(body0, e);
+        if (node_b >= 0) {
+            const V* w = rates + 6 * node_b;
+            const V* r = at(arm1, e);
+            v0 = w[3] + (w[1] * r[2] - w[2] * r[1]);
+            v1 = w[4] + (w[2] * r[0] - w[0] * r[2]);
+            v2 = w[5] + (w[0] * r[1] - w[1] * r[0]);
+        }
+        if (node_a >= 0) {
+            const V* w = rates + 6 * node_a;
+            const V* r = at(arm0, e);
+            v0 -= w[3] + (w[1] * r[2] - w[2] * r[1]);
+            v1 -= w[4] + (w[2] * r[0] - w[0] * r[2]);
+            v2 -= w[5] + (w[0] * r[1] - w[1] * r[0]);
+        }
+        const V* f = at(frame, e);
+        V* out = at(point_rate, e);
+        // The transposed frame times the velocity.
+        for (int c = 0; c < 3; ++c) out[c] = v0 * f[c] + v1 * f[3 + c] + v2 * f[6 + c];
+    }
+"""
+
+_FORCES = """
+    V* wrenches = (V*)(wrench.data + node0);
+    for (int e = start; e < start + count; ++e) {
+        const V* p = at(impulse, e);
+        if (!(p[2] != V(0) || *at(bound, e) > V(0))) continue;
+        const V* f = at(frame, e);
+        const V f0 = f[0] * p[0] + f[1] * p[1] + f[2] * p[2];
+        const V f1 = f[3] * p[0] + f[4] * p[1] + f[5] * p[2];
+        const V f2 = f[6] * p[0] + f[7] * p[1] + f[8] * p[2];
+        for (int side = 1; side >= 0; --side) {
+            const int node = side == 1 ? index_at(body1, e) : index_at(body0, e);
+            if (node < 0) continue;
+            const V* r = side == 1 ? at(arm1, e) : at(arm0, e);
+            const V sign = side == 1 ? V(1) : V(-1);
+            V* w = wrenches + 6 * node;
+            w[0] += sign * (r[1] * f2 - r[2] * f1);
+            w[1] += sign * (r[2] * f0 - r[0] * f2);
+            w[2] += sign * (r[0] * f1 - r[1] * f0);
+            w[3] += sign * f0;
+            w[4] += sign * f1;
+            w[5] += sign * f2;
+        }
+    }
+"""
+
+
+@functools.cache
+def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
+    """Return the sweeps for motions of joints in `motion_real` and velocities and wrenches in `real`.
+
+    Arrays of the template are read from `first` on, those of the world from `node0`, `tree0` and `dof0` on.
+
+    - `sweep_velocities(mark, plain, parent, node_dof, node_dof_count, node_type, node_tree, first, count,
+      node0, motion, dof0, tree_drift, tree0, drifting, dof_rate, rate)`: the velocity of each marked node,
+      with the drift of its tree if `drifting` is 1.
+    - `sweep_wrenches(mark, plain, parent, node_dof, node_dof_count, node_type, first, count, node0, motion,
+      dof0, wrench, dof_impulse)`: adds what the wrenches do to each degree of freedom to `dof_impulse`, and
+      to each node's wrench those of the nodes below.
+
+    - `vectors_clear(vectors, first, count)`: sets a range of vectors to 0.
+
+    And for the points `start <= e < start + count`, each at `arm0` of the node `body0` and at `arm1` of the
+    node `body1`, or of nothing that moves where that is -1. Arrays of points may have any stride.
+
+    - `point_velocities(rate, node0, body0, body1, arm0, arm1, frame, start, count, point_rate)`: the velocity
+      of the second body against the first, in the columns of `frame`.
+    - `add_point_wrenches(impulse, bound, frame, body0, body1, arm0, arm1, start, count, node0, wrench)`: adds
+      the impulses in these frames to the second body and subtracts them from the first. Those without a
+      normal part, the third number, count only where `bound` is positive.
+    """
+    vec3, mat33, vec6 = vec3_type(real), mat33_type(real), vec6_type(real)
+    motion6 = vec6_type(motion_real)
+    types = f"using T = {CTYPE[motion_real]}; using V = {CTYPE[real]};"
+
+    @wp.func_native(types + _TREE + _VELOCITIES)
+    def sweep_velocities(
+        mark: wp.array[int],
+        plain: int,
+        parent: wp.array[int],
+        node_dof: wp.array[int],
+        node_dof_count: wp.array[int],
+        node_type: wp.array[int],
+        node_tree: wp.array[int],
+        first: int,
+        count: int,
+        node0: int,
+        motion: wp.array(dtype=motion6),
+        dof0: int,
+        tree_drift: wp.array(dtype=motion6),
+        tree0: int,
+        drifting: int,
+        dof_rate: wp.array[real],
+        rate: wp.array(dtype=vec6),
+    ): ...
+
+    @wp.func_native(types + _TREE + _WRENCHES)
+    def sweep_wrenches(
+        mark: wp.array[int],
+        plain: int,
+        parent: wp.array[int],
+        node_dof: wp.array[int],
+        node_dof_count: wp.array[int],
+        node_type: wp.array[int],
+        first: int,
+        count: int,
+        node0: int,
+        motion: wp.array(dtype=motion6),
+        dof0: int,
+        wrench: wp.array(dtype=vec6),
+        dof_impulse: wp.array[real],
+    ): ...
+
+    @wp.func_native(f"""
+        {CTYPE[real]}* to = ({CTYPE[real]}*)(vectors.data + first);
+        for (int e = 0; e < 6 * count; ++e) to[e] = 0;
+    """)
+    def vectors_clear(vectors: wp.array(dtype=vec6), first: int, count: int): ...
+
+    @wp.func_native(types + _AT + _POINT)
+    def point_velocities(
+        rate: wp.array(dtype=vec6),
+        node0: int,
+        body0: wp.array[int],
+        body1: wp.array[int],
+        arm0: wp.array(dtype=vec3),
+        arm1: wp.array(dtype=vec3),
+        frame: wp.array(dtype=mat33),
+        start: int,
+        count: int,
+        point_rate: wp.array(dtype=vec3),
+    ): ...
+
+    @wp.func_native(types + _AT + _FORCES)
+    def add_point_wrenches(
+        impulse: wp.array(dtype=vec3),
+        bound: wp.array[real],
+        frame: wp.array(dtype=mat33),
+        body0: wp.array[int],
+        body1: wp.array[int],
+        arm0: wp.array(dtype=vec3),
+        arm1: wp.array(dtype=vec3),
+        start: int,
+        count: int,
+        node0: int,
+        wrench: wp.array(dtype=vec6),
+    ): ...
+
+    return SimpleNamespace(
+        sweep_velocities=sweep_velocities,
+        sweep_wrenches=sweep_wrenches,
+        vectors_clear=vectors_clear,
+        point_velocities=point_velocities,
+        add_point_wrenches=add_point_wrenches,
+    )
