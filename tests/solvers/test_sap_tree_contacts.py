@@ -69,3 +69,26 @@ def test_contacts_between_branches_are_solved_as_with_a_dense_block():
     assert not couplings.any()
     assert iterations == expected_iterations
     np.testing.assert_allclose(velocities, expected, rtol=0, atol=1e-12)
+
+
+def test_such_worlds_have_the_same_bits_alone_and_among_others():
+    """Worlds of a launch share the scratch of these contacts, which leaves no trace."""
+
+    def run(speeds: list[float], threads: int) -> np.ndarray:
+        builder = pv.ModelBuilder()
+        builder.replicate(_hugger(), len(speeds))
+        builder.add_ground_plane()
+        model = builder.finalize("cpu")
+        solver = pv.SolverSAP(model, friction_law="convex")
+        simulation = pv.Simulation(model, solver, dt=0.005, threads=threads)
+        joint_qd = simulation.state.joint_qd.numpy().reshape(len(speeds), -1)
+        joint_qd[:, 0] = speeds
+        simulation.state.joint_qd.assign(joint_qd.reshape(-1))
+        simulation.step(30)
+        return simulation.state.joint_qd.numpy().reshape(len(speeds), -1).copy()
+
+    speeds = [0.0, 0.3, -0.5, 1.0, 0.1]
+    for threads in (1, 2):
+        together = run(speeds, threads)
+        for world, speed in enumerate(speeds):
+            np.testing.assert_array_equal(together[world], run([speed], 1)[0])
