@@ -2,9 +2,10 @@
 
 Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because
 every element access goes through a runtime stride. Other native code is in `math.block_cholesky`,
-`math.contact_mobility`, `math.body_contacts`, `math.chain_mobility`, `math.tree_sweeps`, `math.number_rows`
-and `math.records`, in `solvers.sap.joint_objective`, and, for eight worlds in lanes (`math.lanes`), in
-modules called `*_lanes.py`. The snippets here hold one world's matrix in one thread.
+`math.contact_mobility`, `math.contact_balance`, `math.body_contacts`, `math.chain_mobility`,
+`math.tree_sweeps`, `math.number_rows` and `math.records`, in `solvers.sap.joint_objective`, and, for eight
+worlds in lanes (`math.lanes`), in modules called `*_lanes.py`. The snippets here hold one world's matrix in
+one thread.
 
 Two storage forms are used.
 

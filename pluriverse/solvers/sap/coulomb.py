@@ -32,7 +32,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.math.contact_mobility import contact_mobility_functions
+from pluriverse.math.contact_balance import contact_balance_functions
 from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
@@ -62,8 +62,8 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `find_coulomb_impulses` for the given precisions."""
     vec3 = vec3_type(real)
     SapData = sap_struct(real, linear)
-    mobility = contact_mobility_functions(linear, real)
-    hold_contacts, balance_contacts = mobility.hold_contacts, mobility.balance_contacts
+    balance = contact_balance_functions(real)
+    hold_contacts, balance_contacts = balance.hold_contacts, balance.balance_contacts
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
 
     @wp.func(inline=True)
