@@ -131,29 +131,19 @@ class IdleContacts:
     separation: wp.array[float]
 
 
-@wp.struct
-class ShapeMotion:
-    """How a shape moves."""
-
-    spin: wp.vec3
-    """Angular velocity [rad/s], world axes."""
-    velocity: wp.vec3
-    """Velocity at its middle [m/s], world axes."""
-
-
 @wp.func
 def plane_threshold_at_motion(
-    state: wp.ref[ShapeState], motion0: ShapeMotion, motion1: ShapeMotion, plane: int, shape: int
+    state: wp.ref[ShapeState], motion0: wp.spatial_vector, motion1: wp.spatial_vector, plane: int, shape: int
 ) -> float:
     """Return the height above a plane below which a shape may touch it, given its motion [m].
 
     The normal is known here, so a shape that leaves the plane does not touch it.
     """
-    spin = wp.length(motion1.spin)
-    if wp.length_sq(motion0.spin) + wp.length_sq(motion0.velocity) > 0.0:
+    spin, velocity = wp.length(wp.spatial_top(motion1)), wp.spatial_bottom(motion1)
+    if wp.length_sq(wp.spatial_top(motion0)) + wp.length_sq(wp.spatial_bottom(motion0)) > 0.0:
         return float(ANY_SPEED)
-    parting = wp.dot(plane_normal(state, plane), motion1.velocity)
-    sliding = wp.length(motion1.velocity - parting * plane_normal(state, plane))
+    parting = wp.dot(plane_normal(state, plane), velocity)
+    sliding = wp.length(velocity - parting * plane_normal(state, plane))
     lead = wp.max(state.place[plane].lead, state.place[shape].lead)
     friction = wp.max(state.place[plane].friction, state.place[shape].friction)
     slope = wp.sqrt(1.0 + friction * friction)
@@ -165,8 +155,8 @@ def plane_threshold_at_motion(
 @wp.func
 def is_surely_above(
     state: wp.ref[ShapeState],
-    motion0: ShapeMotion,
-    motion1: ShapeMotion,
+    motion0: wp.spatial_vector,
+    motion1: wp.spatial_vector,
     assumed: wp.array[float],
     plane: int,
     shape: int,
@@ -190,8 +180,8 @@ def is_surely_above(
 @wp.func
 def is_surely_idle(
     state: wp.ref[ShapeState],
-    motion0: ShapeMotion,
-    motion1: ShapeMotion,
+    motion0: wp.spatial_vector,
+    motion1: wp.spatial_vector,
     contacts: wp.ref[IdleContacts],
     sliding_speed: float,
     slot: int,
@@ -201,15 +191,16 @@ def is_surely_idle(
     place0, place1 = state.place[shape0], state.place[shape1]
     distance = contacts.separation[slot]
     # Points move with the middles of their shapes, and turn about them at the most of these speeds.
-    turning = wp.length(motion0.spin) * place0.radius + wp.length(motion1.spin) * place1.radius
-    velocity = motion1.velocity - motion0.velocity
+    spin0, spin1 = wp.spatial_top(motion0), wp.spatial_top(motion1)
+    turning = wp.length(spin0) * place0.radius + wp.length(spin1) * place1.radius
+    velocity = wp.spatial_bottom(motion1) - wp.spatial_bottom(motion0)
     acting = acting_distance(
         place0,
         place1,
         contacts.normal[slot],
         velocity,
-        motion0.spin,
-        motion1.spin,
+        spin0,
+        spin1,
         distance,
         sliding_speed,
     )
@@ -357,31 +348,6 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         )
 
     @wp.func
-    def motion_of(
-        topology: wp.ref[Topology],
-        dynamics: wp.ref[DynamicsData],
-        shapes: wp.ref[ShapeModel],
-        state: wp.ref[ShapeState],
-        rate: wp.array(dtype=vec6),
-        world: int,
-        shape: int,
-    ) -> ShapeMotion:
-        """Return how a shape moves at the rates of the nodes."""
-        now = ShapeMotion()
-        body = shapes.shape_body[shape]
-        if body >= 0:
-            template = topology.world_template[world]
-            node = topology.body_node[topology.template_body[template] + body - topology.world_body[world]]
-            node += topology.world_joint[world]
-            twist = rate[node]
-            now.spin = wp.vec3(float(twist[0]), float(twist[1]), float(twist[2]))
-            now.velocity = wp.vec3(float(twist[3]), float(twist[4]), float(twist[5]))
-            now.velocity += wp.cross(
-                now.spin, wp.vec3(dynamics.node_offset[node]) + state.place[shape].middle
-            )
-        return now
-
-    @wp.func
     def twist_of(
         topology: wp.ref[Topology], rate: wp.array(dtype=vec6), world: int, body: int
     ) -> wp.spatial_vector:
@@ -439,6 +405,5 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     return SimpleNamespace(
         sweep_rates=sweep_rates,
         raise_changes=raise_changes,
-        motion_of=motion_of,
         does_act=does_act,
     )

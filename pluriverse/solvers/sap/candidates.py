@@ -101,7 +101,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
     DynamicsData = workspace_struct(dynamics_real)
     functions = motion_functions(dynamics_real)
     sweep_rates, raise_changes = functions.sweep_rates, functions.raise_changes
-    does_act, motion_of = functions.does_act, functions.motion_of
+    does_act = functions.does_act
 
     @wp.func
     def does_idle_contact_act(
@@ -112,6 +112,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         contacts: wp.ref[IdleContacts],
         sliding_speed: float,
         rate: wp.array(dtype=vec6),
+        motion: wp.array[wp.spatial_vector],
         world: int,
     ) -> bool:
         """Return whether an idle contact acts at the rates of the trees of its world."""
@@ -119,9 +120,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
         first = contacts.start[world] + contacts.known[world] - contacts.idle_count[world]
         for slot in range(first, contacts.start[world] + contacts.known[world]):
             shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
-            motion0 = motion_of(topology, dynamics, shapes, state, rate, world, shape0)
-            motion1 = motion_of(topology, dynamics, shapes, state, rate, world, shape1)
-            if not is_surely_idle(state, motion0, motion1, contacts, sliding_speed, slot):
+            if not is_surely_idle(state, motion[shape0], motion[shape1], contacts, sliding_speed, slot):
                 if does_act(topology, dynamics, shapes, state, contacts, sliding_speed, rate, world, slot):
                     acts = True
         return acts
@@ -210,14 +209,14 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             sweep_rates(topology, dynamics, world, dynamics.dof_velocity_free, rate)
             exceeded = raise_changes(topology, dynamics, shapes, state, rate, world, 1, found, motion)
             missed = does_idle_contact_act(
-                topology, dynamics, shapes, state, contacts, sliding_speed, rate, world
+                topology, dynamics, shapes, state, contacts, sliding_speed, rate, motion, world
             )
         sweep_rates(topology, dynamics, world, dynamics.dof_velocity_next, rate)
         exceeded += raise_changes(
             topology, dynamics, shapes, state, rate, world, 1 - check_free, found, motion
         )
         missed = missed or does_idle_contact_act(
-            topology, dynamics, shapes, state, contacts, sliding_speed, rate, world
+            topology, dynamics, shapes, state, contacts, sliding_speed, rate, motion, world
         )
         if missed:
             enlist(world, shapes, found, state, repeats)
@@ -259,9 +258,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             while index < last:
                 plane = flat_shape(pairs.pair_shape0[first_pair + index], first_shape)
                 shape = flat_shape(pairs.pair_shape1[first_pair + index], first_shape)
-                motion0 = motion_of(topology, dynamics, shapes, state, rate, world, plane)
-                motion1 = motion_of(topology, dynamics, shapes, state, rate, world, shape)
-                if is_surely_above(state, motion0, motion1, assumed, plane, shape):
+                if is_surely_above(state, motion[plane], motion[shape], assumed, plane, shape):
                     clear_bit(pairs.near, first_word, index)
                 index = next_set_bit(pairs.near, first_word, index + 1, last)
 
