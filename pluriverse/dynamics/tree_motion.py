@@ -39,11 +39,8 @@ from pluriverse.math.records import record_functions
 from pluriverse.model import Control, Model, State, Topology
 from pluriverse.model.arguments import check_control, check_state
 from pluriverse.model.world_list import check_worlds
-from pluriverse.types import JointType
 
-# What lanes can do of a template: nothing, all, or all but the stage of spinning bodies between two parts.
-_ALONE, _PLAIN, _SPINNING = (wp.constant(value) for value in range(3))
-_ways: WeakKeyDictionary[Model, wp.array] = WeakKeyDictionary()
+_plain: WeakKeyDictionary[Model, wp.array] = WeakKeyDictionary()
 
 
 @functools.cache
@@ -65,7 +62,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         worlds: wp.array[int],  # [slot]
         # model
         topology: Topology,
-        template_way: wp.array[int],  # [template]
+        template_plain: wp.array[int],  # [template] 1: worlds can go in lanes
         gravity: wp.array[wp.vec3],  # [world] m/s^2
         joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
         joint_armature: wp.array[float],  # [dof] kg or kg m^2
@@ -84,20 +81,18 @@ def _kernels(real: Any) -> SimpleNamespace:
     ):
         thread, _ = wp.tid()
         first = thread * LANES
-        way = int(_ALONE)
+        in_lanes = bool(False)
         if is_tile(worlds, first, topology.world_template):
             template = topology.world_template[worlds[first]]
-            way = template_way[template]
+            in_lanes = template_plain[template] != 0
             body_count = topology.template_body[template + 1] - topology.template_body[template]
             for lane in range(LANES):
                 if is_clear(body_f, topology.world_body[worlds[first + lane]], body_count) == 0:
-                    way = _ALONE
-        part = int(FORCES + VELOCITIES)
-        if way == _SPINNING:
-            part = FORCES
-        while way != _ALONE and part != 0:
-            move_trees(
-                part,
+                    in_lanes = False
+        parts = int(FORCES + VELOCITIES)
+        while in_lanes and parts != 0:
+            done = move_trees(
+                parts,
                 worlds,
                 first,
                 topology,
@@ -112,13 +107,15 @@ def _kernels(real: Any) -> SimpleNamespace:
                 states,
                 data,
             )
-            if part == FORCES:
+            if done == 0:  # a body turns too far: its force comes between the two parts, world by world
+                parts = FORCES
+            elif parts == FORCES:
                 for lane in range(LANES):
                     replace_world_forces(worlds[first + lane], topology, dt, data)
-                part = VELOCITIES
+                parts = VELOCITIES
             else:
-                part = 0
-        if way != _ALONE:
+                parts = 0
+        if in_lanes:
             return
         for slot in range(first, wp.min(first + LANES, worlds.shape[0])):
             world = worlds[slot]
@@ -137,15 +134,10 @@ def _kernels(real: Any) -> SimpleNamespace:
     return SimpleNamespace(compute_tree_motions=compute_tree_motions)
 
 
-def _template_ways(model: Model) -> wp.array:
-    """Return what lanes can do of the worlds of each template."""
-    ways = []
-    for template in model.templates:
-        roots = template.tree_node
-        dof_counts = template.tree_dof_end - template.tree_dof
-        spins = (template.node_type[roots] == JointType.FREE) & (dof_counts == template.node_dof_count[roots])
-        ways.append((_SPINNING if spins.any() else _PLAIN) if is_plain(template) else _ALONE)
-    return wp.array(np.array(ways, dtype=np.int32), dtype=int, device=model.device)
+def _plain_templates(model: Model) -> wp.array:
+    """Return whether worlds of each template can go in lanes."""
+    plain = [is_plain(template) for template in model.templates]
+    return wp.array(np.array(plain, dtype=np.int32), dtype=int, device=model.device)
 
 
 def eval_tree_motion(
@@ -179,7 +171,7 @@ def eval_tree_motion(
         inputs=[
             worlds,
             model.topology,
-            kept_for(model, _ways, _template_ways),
+            kept_for(model, _plain, _plain_templates),
             model.gravity,
             model.joint_axis,
             model.joint_armature,

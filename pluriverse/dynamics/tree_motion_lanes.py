@@ -22,6 +22,7 @@ from pluriverse.dynamics.balance import CALM, DRIFTING
 from pluriverse.dynamics.kick import CALM_RATIO, PRODUCT_LIMIT
 from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
+from pluriverse.dynamics.spin_lanes import SPIN_IN_LANES
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import LANE_FACTORIZE, LANE_SOLVE_PAIR
@@ -146,8 +147,10 @@ _MEMORY = """
 
 _OUTWARD = """
     // `kinematics.py`, and the outward parts of `mass_matrix.py` and `bias.py`. Returns the kinetic energy.
+    bool has_welded = false;
     auto go_outward = [&](int tree_node, int node_count, int tree_dof) {
         T energy = T(0);
+        has_welded = false;
         load((const S*)states.node_quat.data, world_node, tree_node, 4, node_count, node_quat);
         load((const S*)states.node_offset.data, world_node, tree_node, 3, node_count, node_offset);
         load((const S*)states.node_velocity.data, world_node, tree_node, 6, node_count, node_velocity);
@@ -156,7 +159,8 @@ _OUTWARD = """
             const int dof_count = node_dof_count[index];
             const int parent = node_carrier[index] - tree_node;
             const bool is_root = node_carrier[index] < 0;
-            if (!is_root && dof_count == 0) {  // welded
+            if (!is_root && dof_count == 0) {
+                has_welded = true;
                 T weld[10];  // WeldFrame
                 load_alike((const S*)groups.welds.data, world_node, index, 10, 10, weld);
                 const Q turn(weld[0], weld[1], weld[2], weld[3]);
@@ -377,16 +381,24 @@ _TREES = """
         const int dof_count = tree_dof_end - tree_dof;
         const int tree_row = dof_count > 0 ? dof_row[tree_dof] : 0;
         const int row_count = dof_count > 0 ? row_end(tree_dof_end - 1) - tree_row : 0;
+        // A tree of one free body spins (`spin.py`).
+        const bool spins = node_type[tree_node] == FREE && dof_count == node_dof_count[tree_node];
         T energy;
         if (parts & FORCES) {
             energy = go_outward(tree_node, node_count, tree_dof);
             go_inward(tree_node, node_count, tree_dof, tree_row);
+            if (spins && (parts & VELOCITIES)) {
+                V3 impulse;
+                if (!replace_gyroscopic(node_composite[0], dof_velocity, dof_force, impulse)) return 0;
+                store(&impulse, 3, 1, data.tree_spin.data, world_tree, tree);
+            }
             for (int l = 0; l < 8; ++l) {
                 const int at = world_tree[l] + tree;
                 data.tree_ref.data[at] = states.tree_ref.data[at];
             }
-            // Those of carriers are what they were.
-            store(node_offset, 3, node_count, data.node_offset.data, world_node, tree_node);
+            if (has_welded) {  // those of carriers are what they were
+                store(node_offset, 3, node_count, data.node_offset.data, world_node, tree_node);
+            }
             store(node_rotation, 9, node_count, data.node_rotation.data, world_node, tree_node);
             store(node_com, 3, node_count, data.node_com.data, world_node, tree_node);
             store(node_composite, 10, 1, data.node_composite.data, world_node, tree_node);
@@ -409,8 +421,6 @@ _TREES = """
             load(data.mass_row.data, world_row, tree_row, 1, row_count, tree_rows);
         }
         if (!(parts & VELOCITIES)) continue;
-        // A tree of one free body spins (`spin.py`).
-        const bool spins = node_type[tree_node] == FREE && dof_count == node_dof_count[tree_node];
         factorize(tree_dof, tree_dof_end);
         const auto drifts = solve_velocity(tree_dof, tree_dof_end, !spins, energy);
         store(tree_rows, 1, row_count, data.factor_row.data, world_row, tree_row);
@@ -418,6 +428,7 @@ _TREES = """
         store(dof_kick, 1, dof_count, data.dof_kick.data, world_dof, tree_dof);
         for (int l = 0; l < 8; ++l) data.tree_regime.data[world_tree[l] + tree] = drifts[l] ? DRIFTING : CALM;
     }
+    return 1;
 """
 
 
@@ -436,7 +447,8 @@ def lane_trees(real: Any) -> Any:
     """Return the function that computes the motion of trees for eight worlds, for scalars of type `real`.
 
     - `move_trees(parts, worlds, slot, ...)`: of the eight entries of `worlds` from `slot` on, which are a
-      tile. `parts` are `FORCES`, `VELOCITIES`, or the sum of both.
+      tile. `parts` are `FORCES`, `VELOCITIES`, or the sum of both; only the sum sees to bodies that spin.
+      Returns 0 if one of them turns too far for lanes, having begun, else 1.
     """
     data_struct = workspace_struct(real)
     groups_struct = rigid_groups_struct(real)
@@ -445,6 +457,7 @@ def lane_trees(real: Any) -> Any:
     text = (
         LANE_MOTION
         + GROUPS_IN_LANES
+        + SPIN_IN_LANES
         + _CONSTANTS
         + _MEMORY
         + _OUTWARD
@@ -470,7 +483,7 @@ def lane_trees(real: Any) -> Any:
         groups: groups_struct,
         states: states_struct,
         data: data_struct,
-    ): ...
+    ) -> int: ...
 
     return move_trees
 

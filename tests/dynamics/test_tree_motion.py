@@ -8,6 +8,7 @@ import warp as wp
 
 from pluriverse import JointType
 from pluriverse.dynamics import PositionIntegration, Workspace, eval_free_motion, eval_kinematics
+from pluriverse.dynamics.spin import TURN_MAX
 from pluriverse.dynamics.tree_motion import eval_tree_motion
 
 from .trees import build_model, random_joint_state, random_tree, set_joint_state, world_range
@@ -133,16 +134,23 @@ def test_lanes_have_the_bits_of_the_stages(real, root):
 
 @pytest.mark.parametrize("real", [wp.float32, wp.float64])
 def test_bodies_that_spin_have_the_bits_of_the_stages(real):
-    """A free body alone gets its gyroscopic force between the two parts that lanes do."""
+    """Free bodies alone, slow in the first tile; in the second, one of them turns too far for lanes."""
     rng = np.random.default_rng(4)
     tree = make_kind(1, JointType.FREE, count=5)
     tree.joints += [copy.deepcopy(tree.joints[0]) for _ in range(3)]
     tree.body_order, tree.joint_order = list(range(8)), list(range(8))
-    cases = make_copies(tree, 8, rng)
+
+    def largest_turn(case):
+        return DT * max(np.linalg.norm(velocity[3:]) for velocity in case[2][-3:])
+
+    slow = [case for case in make_copies(tree, 20, rng) if largest_turn(case) < 0.5 * TURN_MAX][:8]
+    fast = make_copies(tree, 8, rng)
+    assert max(map(largest_turn, fast)) > TURN_MAX
+    cases = slow + fast
     model, lanes = run(cases, real, together=True)
     stages = run(cases, real, together=False)[1]
     assert np.abs(stages.tree_spin.numpy()).max() > 0.0
-    for world in range(8):
+    for world in range(16):
         assert ran_in_lanes(model, lanes, world)
         assert_world_agrees(model, lanes, world, model, stages, world)
 
