@@ -375,10 +375,21 @@ def contact_space_functions(
                     if searching == 0:
                         sap.contact_bound[slot] = sap.space_impulse[c][2]
                     else:
+                        sap.space_velocity[c] = sap.space_free[c]
                         if round == 1:
                             sap.contact_bound[slot] = real(-1.0)
-                        sap.space_impulse[c] = vec3()
-                        sap.space_velocity[c] = sap.space_free[c]
+                            sap.space_impulse[c] = vec3()
+                        else:  # the solution for bounds that were little else
+                            sap.space_impulse[c] = sap.contact_impulse[slot]
+                if searching != 0 and round > 1:
+                    add_impulses(
+                        sap.space_mobility,
+                        mobility0,
+                        3 * count,
+                        sap.space_impulse,
+                        contact0,
+                        sap.space_velocity,
+                    )
                 if searching != 0 and (round > ROUNDS_MAX or count > HELD_CONTACTS_MAX):
                     return 0
         if wp.static(equality):
