@@ -1,9 +1,8 @@
-"""Contacts on the bodies of trees, in native code: their stiffness, and their Jacobian.
+"""Contacts on the bodies of trees, in native code: the stiffness on rows of joints, and their Jacobian.
 
-A contact with the stiffness G [kg] in its frame F gives a body whose reference point is at -r from it the 6x6
-matrix K = Phi^T W Phi, W = F G F^T, Phi = (-[r]x, 1). Bodies sum the K of their contacts and of the bodies
-that they carry, and row k of the Hessian of their tree gets S_a^T K S_k for the motions S_a of each degree
-of freedom a from k to the root ([Featherstone2008] section 6.2).
+Bodies sum the 6x6 stiffness K of their contacts and of the bodies that they carry, and row k of the Hessian
+of their tree gets S_a^T K S_k for the motions S_a of each degree of freedom a from k to the root
+([Featherstone2008] section 6.2).
 
 As Warp compiles it, a third of this was products of zeros, or of one side of a symmetric matrix by both.
 """
@@ -29,51 +28,6 @@ _POINT = """
         for (int k = 0; k < 3; ++k)
             column[k] += sign * (v0 * frame.data[0][k] + v1 * frame.data[1][k] + v2 * frame.data[2][k]);
     }
-"""
-
-_CONTACT = """
-    // W is symmetric: six sums of products of F G with rows of F.
-    V W[9];
-    {
-        V B[9];
-        for (int i = 0; i < 3; ++i)
-            for (int k = 0; k < 3; ++k)
-                B[3 * i + k] = V(frame.data[i][0]) * V(G.data[0][k]) + V(frame.data[i][1]) * V(G.data[1][k])
-                    + V(frame.data[i][2]) * V(G.data[2][k]);
-        for (int i = 0; i < 3; ++i)
-            for (int j = 0; j <= i; ++j) {
-                const V s = B[3 * i] * V(frame.data[j][0]) + B[3 * i + 1] * V(frame.data[j][1])
-                    + B[3 * i + 2] * V(frame.data[j][2]);
-                W[3 * i + j] = s;
-                W[3 * j + i] = s;
-            }
-    }
-    auto add = [&](const int node, const V x, const V y, const V z) {
-        V* __restrict kww = (V*)(ww.data + node);
-        V* __restrict kwv = (V*)(wv.data + node);
-        V* __restrict kvv = (V*)(vv.data + node);
-        // [r]x W, and of -[r]x W [r]x, which is symmetric, one side.
-        V L[9];
-        for (int j = 0; j < 3; ++j) {
-            L[j] = y * W[6 + j] - z * W[3 + j];
-            L[3 + j] = z * W[j] - x * W[6 + j];
-            L[6 + j] = x * W[3 + j] - y * W[j];
-        }
-        const V k10 = L[5] * y - L[4] * z, k20 = L[8] * y - L[7] * z, k21 = L[6] * z - L[8] * x;
-        kww[0] += L[2] * y - L[1] * z;
-        kww[1] += k10;
-        kww[2] += k20;
-        kww[3] += k10;
-        kww[4] += L[3] * z - L[5] * x;
-        kww[5] += k21;
-        kww[6] += k20;
-        kww[7] += k21;
-        kww[8] += L[7] * x - L[6] * y;
-        for (int e = 0; e < 9; ++e) kwv[e] += L[e];
-        for (int e = 0; e < 9; ++e) kvv[e] += W[e];
-    };
-    if (node0 >= 0) add(node0, V(arm0[0]), V(arm0[1]), V(arm0[2]));
-    if (node1 >= 0) add(node1, V(arm1[0]), V(arm1[1]), V(arm1[2]));
 """
 
 _PROJECT = """
@@ -123,8 +77,6 @@ def body_contact_functions(linear: Any, real: Any, motion_real: Any) -> SimpleNa
     The angular block of a body's K is an entry of `ww`, that of moments by velocities one of `wv`, the linear
     one of `vv`.
 
-    - `add_contact_stiffness(G, frame, arm0, arm1, node0, node1, ww, wv, vv)`: adds the K of a contact, with
-      symmetric G, to both of its bodies, entries `node0` and `node1`, -1 for none. `arm0` and `arm1` are r.
     - `project_stiffness(ww, wv, vv, node, carrier, motion, base, dof_parent, dof_depth, dof_row, first,
       begin, end, stop, has_stem, rows, row_base)`: adds the part of a body's K, entry `node`, to the packed
       rows (`math.dense`) of its degrees of freedom `begin <= k < end`, for those from k to the root that are
@@ -150,19 +102,6 @@ def body_contact_functions(linear: Any, real: Any, motion_real: Any) -> SimpleNa
         stride: int,
     ): ...
 
-    @wp.func_native(types + _CONTACT)
-    def add_contact_stiffness(
-        G: mat33,
-        frame: mat33,
-        arm0: vec3,
-        arm1: vec3,
-        node0: int,
-        node1: int,
-        ww: wp.array(dtype=mat33_linear),
-        wv: wp.array(dtype=mat33_linear),
-        vv: wp.array(dtype=mat33_linear),
-    ): ...
-
     @wp.func_native(types + _PROJECT)
     def project_stiffness(
         ww: wp.array(dtype=mat33_linear),
@@ -186,6 +125,5 @@ def body_contact_functions(linear: Any, real: Any, motion_real: Any) -> SimpleNa
 
     return SimpleNamespace(
         add_point_columns=add_point_columns,
-        add_contact_stiffness=add_contact_stiffness,
         project_stiffness=project_stiffness,
     )

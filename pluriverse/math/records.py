@@ -20,6 +20,12 @@ _IS_CLEAR = """
     return any == 0;
 """
 
+_CLEAR = """
+    unsigned int* a = (unsigned int*)(now.data + first);
+    const int words = count * (int)(sizeof(*now.data) / sizeof(unsigned int));
+    for (int w = 0; w < words; ++w) a[w] = 0;
+"""
+
 _IS_KEPT = """
     unsigned int differs = 0;
     for (int w = 0; w < words; ++w) differs |= a[w] ^ b[w];
@@ -46,6 +52,7 @@ def record_functions(dtype: Any) -> SimpleNamespace:
     - `is_same(now, first, other, other_first, count) -> int`: the same for ranges that begin elsewhere.
     - `keep(now, kept, first, count)`: copies the range of `now` to `kept`.
     - `is_clear(now, first, count) -> int`: 1 if all bits of the range are 0, else 0.
+    - `clear(now, first, count)`: sets them to 0.
     """
 
     @wp.func_native(_WORDS + _IS_KEPT)
@@ -62,4 +69,7 @@ def record_functions(dtype: Any) -> SimpleNamespace:
     @wp.func_native(_IS_CLEAR)
     def is_clear(now: wp.array(dtype=dtype), first: int, count: int) -> int: ...
 
-    return SimpleNamespace(is_kept=is_kept, is_same=is_same, keep=keep, is_clear=is_clear)
+    @wp.func_native(_CLEAR)
+    def clear(now: wp.array(dtype=dtype), first: int, count: int): ...
+
+    return SimpleNamespace(is_kept=is_kept, is_same=is_same, keep=keep, is_clear=is_clear, clear=clear)

@@ -34,42 +34,6 @@ def random_blocks(rng, count, linear):
 
 
 @pytest.mark.parametrize("linear", [wp.float64, wp.float32])
-@pytest.mark.parametrize("nodes", [(-1, 1), (2, -1), (0, 2)])
-def test_a_contact_adds_its_stiffness_to_both_bodies(linear, nodes):
-    """Each body gets Phi^T (F G F^T) Phi, and no other entry changes."""
-    add = body_contact_functions(linear, wp.float64, wp.float64).add_contact_stiffness
-    mat33, vec3, mat33_linear = mat33_type(wp.float64), vec3_type(wp.float64), mat33_type(linear)
-
-    @wp.kernel(enable_backward=False, module="unique")
-    def add_one(
-        G: mat33,
-        frame: mat33,
-        arm0: vec3,
-        arm1: vec3,
-        node0: int,
-        node1: int,
-        ww: wp.array(dtype=mat33_linear),
-        wv: wp.array(dtype=mat33_linear),
-        vv: wp.array(dtype=mat33_linear),
-    ):
-        add(G, frame, arm0, arm1, node0, node1, ww, wv, vv)
-
-    rng = np.random.default_rng(nodes[1] + 5)
-    frame = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    G = rng.normal(size=(3, 3))
-    G = G @ G.T
-    arms = rng.normal(size=(2, 3))
-    blocks, expected = random_blocks(rng, 3, linear)
-    inputs = [mat33(G), mat33(frame), *map(vec3, arms), *nodes, *blocks]
-    wp.launch(add_one, dim=1, inputs=inputs, device="cpu")
-    for node, arm in zip(nodes, arms, strict=True):
-        if node >= 0:
-            expected[node] += point_map(arm).T @ frame @ G @ frame.T @ point_map(arm)
-    for entry in range(3):
-        np.testing.assert_allclose(full(blocks, entry), expected[entry], rtol=0, atol=30 * ROUNDING[linear])
-
-
-@pytest.mark.parametrize("linear", [wp.float64, wp.float32])
 @pytest.mark.parametrize("carrier", [-1, 0])
 @pytest.mark.parametrize("has_stem", [False, True])
 def test_the_stiffness_of_a_body_reaches_the_rows_of_its_joints(linear, carrier, has_stem):

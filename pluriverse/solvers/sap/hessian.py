@@ -21,13 +21,16 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.block_cholesky import block_cholesky, order_blocks
 from pluriverse.math.body_contacts import body_contact_functions
 from pluriverse.math.dense import packed_rows
-from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
+from pluriverse.math.precision import mat33_type, vec3_type
+from pluriverse.math.records import record_functions
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.cone_moments import cone_moment_functions
+from pluriverse.solvers.sap.contact_stiffness import contact_stiffness_functions, mat66_type
 from pluriverse.solvers.sap.equality import DOFS, equality_functions
 from pluriverse.solvers.sap.hessian_entries import hessian_entry_functions
+from pluriverse.solvers.sap.hessian_pairs import hessian_pair_functions
 from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.tree_contacts import tree_contact_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
@@ -62,20 +65,27 @@ def hessian_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:
     """Return `find_coupling`, `assemble`, `factorize_and_solve`, with or without equalities and moments."""
-    vec3, vec6, mat33 = vec3_type(linear), vec6_type(linear), mat33_type(linear)
+    vec3, mat33 = vec3_type(linear), mat33_type(linear)
+    mat66 = mat66_type(linear)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     PairStiffness = pair_struct(linear)
     cone = cone_functions(real)
-    unprojected, cone_stiffness = cone.unprojected, cone.stiffness
+    unprojected = cone.unprojected
     moment_stiffness = cone_moment_functions(real).stiffness
+    stiffness = contact_stiffness_functions(real, linear)
+    run_end, sum_stiffness = stiffness.run_end, stiffness.sum_stiffness
+    add_pair = hessian_pair_functions(real, linear, dynamics_real).add_pair
     trees = tree_factor_functions(real, linear, dynamics_real)
     write_joint_hessian, factorize_tree = trees.write_joint_hessian, trees.factorize_tree
     solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
     rows_to_block, numbers_clear = packed_rows(linear).rows_to_block, packed_rows(linear).numbers_clear
+    bits, flags = record_functions(wp.uint64), record_functions(int)
+    are_bits_kept, keep_bits, clear_bits = bits.is_kept, bits.keep, bits.clear
+    are_flags_kept, keep_flags = flags.is_kept, flags.keep
     blocks = block_cholesky(linear, real)
     block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
     bodies = body_contact_functions(linear, real, dynamics_real)
-    add_contact_stiffness, project_stiffness = bodies.add_contact_stiffness, bodies.project_stiffness
+    project_stiffness = bodies.project_stiffness
 
     equalities = equality_functions(real, linear)
     add_equality_stiffness, add_dof_stiffness = (
@@ -85,11 +95,7 @@ def hessian_functions(
     is_inactive, point_stiffness = equalities.is_inactive, equalities.point_stiffness
 
     entries = hessian_entry_functions(real, linear)
-    couple_trees, entry_of_tree, add_dof_entry = (
-        entries.couple_trees,
-        entries.entry_of_tree,
-        entries.add_dof_entry,
-    )
+    couple_trees, add_dof_entry = entries.couple_trees, entries.add_dof_entry
     tree_contacts = tree_contact_functions(real, linear, dynamics_real)
     joins_branches, add_tree_contacts = tree_contacts.joins_branches, tree_contacts.add_tree_contacts
     springs = spring_functions(real, linear)
@@ -123,13 +129,11 @@ def hessian_functions(
                 last_b = b
                 if cleared == 0:
                     cleared = 1
-                    for word in range(tree_count * words):
-                        sap.adjacency[bits + word] = wp.uint64(0)
+                    clear_bits(sap.coupling, bits, tree_count * words)
                 coupled_count += couple_trees(topology, sap, world, a, b)
         if wp.static(equality):
             if cleared == 0:
-                for word in range(tree_count * words):
-                    sap.adjacency[bits + word] = wp.uint64(0)
+                clear_bits(sap.coupling, bits, tree_count * words)
             for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
                 a = sap.equality[index].dof1
                 b = sap.equality[index].dof2
@@ -137,139 +141,165 @@ def hessian_functions(
                     coupled_count += couple_trees(topology, sap, world, a, b)
             coupled_count += couple_springs(topology, sap, world)
         if coupled_count > 0:
-            used = order_blocks(
-                tree_count,
-                sap.adjacency,
-                bits,
-                sap.tree_coupled,
-                tree0,
-                sap.tree_size,
-                first_tree,
-                sap.tree_order,
-                sap.tree_position,
-                sap.block_location,
-                sap.world_location[world],
-            )
-            value = sap.world_block[world]
-            numbers_clear(sap.block_value, value, used)
+            if (
+                are_bits_kept(sap.coupling, sap.coupling_ordered, bits, tree_count * words) == 0
+                or are_flags_kept(sap.tree_coupled, sap.tree_ordered, tree0, tree_count) == 0
+            ):
+                # The order follows from these alone, and most iterations couple the trees of the last one.
+                keep_bits(sap.coupling, sap.coupling_ordered, bits, tree_count * words)
+                keep_flags(sap.tree_coupled, sap.tree_ordered, tree0, tree_count)
+                keep_bits(sap.coupling, sap.adjacency, bits, tree_count * words)
+                sap.block_used[world] = order_blocks(
+                    tree_count,
+                    sap.adjacency,
+                    bits,
+                    sap.tree_coupled,
+                    tree0,
+                    sap.tree_size,
+                    first_tree,
+                    sap.tree_order,
+                    sap.tree_position,
+                    sap.block_location,
+                    sap.world_location[world],
+                )
+            numbers_clear(sap.block_value, sap.world_block[world], sap.block_used[world])
         return coupled_count
 
     @wp.func(inline=True)
-    def is_free_root(topology: wp.ref[Topology], template: int, last_dof: int) -> bool:
-        """Return whether the chain ending at `last_dof` is a free root: its motions are the unit vectors."""
-        first = topology.template_dof[template]
-        node = topology.template_node[template] + topology.dof_node[first + last_dof]
-        return topology.node_type[node] == JointType.FREE and topology.node_parent[node] < 0
-
-    @wp.func(inline=True)
-    def add_pair(
-        topology: wp.ref[Topology],
-        dynamics: wp.ref[DynamicsData],
-        sap: wp.ref[SapData],
-        world: int,
-        dof_a: int,
-        dof_b: int,
-        ww: mat33,
-        wv: mat33,
-        vw: mat33,
-        vv: mat33,
+    def add_other_terms(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
     ):
-        """Subtract S_a^T K_ab S_b on the chains of two bodies; K_ab is given by its four 3x3 blocks."""
-        template = topology.world_template[world]
-        first = topology.template_dof[template]
-        node_first = topology.template_node[template]
-        first_tree = topology.template_tree[template]
-        tree0 = topology.world_tree[world]
-        dof0 = topology.world_dof[world]
-        tree_a = topology.node_tree[node_first + topology.dof_node[first + dof_a]]
-        tree_b = topology.node_tree[node_first + topology.dof_node[first + dof_b]]
-        same_tree = tree_a == tree_b
-        in_rows = same_tree and sap.tree_coupled[tree0 + tree_a] == 0
-
-        # Between two trees the block has the tree that is eliminated later as rows, and is column-major.
-        tree_count = topology.template_tree[template + 1] - first_tree
-        corner = (
-            sap.world_block[world]
-            + sap.block_location[sap.world_location[world] + tree_a * tree_count + tree_b]
-        )
-        stride_i = int(1)
-        stride_j = sap.tree_size[first_tree + tree_a]
-        if sap.tree_position[tree0 + tree_a] < sap.tree_position[tree0 + tree_b]:
-            stride_i = sap.tree_size[first_tree + tree_b]
-            stride_j = int(1)
-        corner -= stride_i * topology.tree_dof[first_tree + tree_a]
-        corner -= stride_j * topology.tree_dof[first_tree + tree_b]
-
-        free_a = is_free_root(topology, template, dof_a)
-        free_b = is_free_root(topology, template, dof_b)
-        if free_a and free_b and not same_tree:
-            # Both chains are the unit vectors about the two bodies' own origins: the block is K_ab itself.
-            corner += (dof_a - 5) * stride_i + (dof_b - 5) * stride_j
-            for i in range(3):
-                for j in range(3):
-                    upper_left = corner + i * stride_i + j * stride_j
-                    upper_right = upper_left + 3 * stride_j
-                    lower_left = upper_left + 3 * stride_i
-                    lower_right = lower_left + 3 * stride_j
-                    sap.block_value[upper_left] = sap.block_value[upper_left] - ww[i, j]
-                    sap.block_value[upper_right] = sap.block_value[upper_right] - wv[i, j]
-                    sap.block_value[lower_left] = sap.block_value[lower_left] - vw[i, j]
-                    sap.block_value[lower_right] = sap.block_value[lower_right] - vv[i, j]
-            return
-
-        if free_a and not same_tree:
-            # The motions of the first chain are the unit vectors.
-            corner += (dof_a - 5) * stride_i
-            j = int(dof_b)
-            while j >= 0:
-                motion = vec6(dynamics.dof_motion[dof0 + j])
-                omega = vec3(motion[0], motion[1], motion[2])
-                velocity = vec3(motion[3], motion[4], motion[5])
-                moment = ww * omega + wv * velocity
-                force = vw * omega + vv * velocity
-                for k in range(3):
-                    index = corner + k * stride_i + j * stride_j
-                    sap.block_value[index] = sap.block_value[index] - moment[k]
-                    index += 3 * stride_i
-                    sap.block_value[index] = sap.block_value[index] - force[k]
-                j = topology.dof_parent[first + j]
-            return
-
-        i = int(dof_a)
-        while i >= 0:
-            motion = vec6(dynamics.dof_motion[dof0 + i])
-            omega = vec3(motion[0], motion[1], motion[2])
-            velocity = vec3(motion[3], motion[4], motion[5])
-            moment = omega * ww + velocity * vw
-            force = omega * wv + velocity * vv
-            j = int(dof_b)
-            if free_b and not same_tree:
-                # The motions of the second chain are.
-                j = int(-1)
-                for k in range(3):
-                    index = corner + i * stride_i + (dof_b - 5 + k) * stride_j
-                    sap.block_value[index] = sap.block_value[index] - moment[k]
-                    index += 3 * stride_j
-                    sap.block_value[index] = sap.block_value[index] - force[k]
-            while j >= 0:
-                other = vec6(dynamics.dof_motion[dof0 + j])
-                entry = wp.dot(moment, vec3(other[0], other[1], other[2])) + wp.dot(
-                    force, vec3(other[3], other[4], other[5])
-                )
-                if same_tree:
-                    # (i, j) and (j, i) are the same entry, and both chains may hold both.
-                    if i == j:
-                        entry = linear(2.0) * entry
-                    index = entry_of_tree(topology, sap, world, tree_a, i, j)
-                    if in_rows:
-                        sap.hessian_row[index] = sap.hessian_row[index] - entry
-                    else:
-                        sap.block_value[index] = sap.block_value[index] - entry
-                else:
-                    index = corner + i * stride_i + j * stride_j
-                    sap.block_value[index] = sap.block_value[index] - entry
-                j = topology.dof_parent[first + j]
-            i = topology.dof_parent[first + i]
+        """Add the stiffness of equalities, and of contacts with moments, to bodies and pairs of them."""
+        node0 = topology.world_joint[world]
+        zero33 = mat33()
+        pair_a, pair_b = int(-1), int(-1)
+        pair = PairStiffness()
+        start = sap.contact_start[world]
+        contact_end = start + sap.contact_count[world]
+        first_slot = int(contact_end)
+        if wp.static(moments):
+            first_slot = int(start)
+        end = int(contact_end)
+        if wp.static(equality):
+            first_equality = sap.equality_start[world]
+            end += sap.equality_start[world + 1] - first_equality
+        # One entry behind the last lets the last pair be added where all others are: compiled once.
+        for slot in range(first_slot, end + 1):
+            acts = int(NOTHING)
+            dof_a, dof_b = int(-1), int(-1)
+            if slot < contact_end:
+                if wp.static(moments):
+                    if sap.contact_impulse[slot][2] != real(0.0) or sap.contact_bound[slot] > real(0.0):
+                        acts = CONTACT
+                        dof_a = sap.contact_dof0[slot]
+                        dof_b = sap.contact_dof1[slot]
+            elif wp.static(equality):
+                if slot < end:
+                    index = first_equality + slot - contact_end
+                    if sap.equality[index].kind == DOFS:
+                        add_dof_stiffness(topology, sap, world, index)
+                        if sap.equality[index].dof2 >= 0:
+                            entry = -linear(sap.equality[index].stiffness_linear * sap.equality[index].ratio)
+                            add_dof_entry(
+                                topology,
+                                sap,
+                                world,
+                                sap.equality[index].dof1,
+                                sap.equality[index].dof2,
+                                entry,
+                            )
+                    elif not is_inactive(sap, index):
+                        acts = EQUALITY
+                        dof_a = sap.equality[index].dof1
+                        dof_b = sap.equality[index].dof2
+            couples = dof_a >= 0 and dof_b >= 0
+            if slot == end or (couples and (dof_a != pair_a or dof_b != pair_b)):
+                if pair_a >= 0:
+                    between = mat66()
+                    for i in range(3):
+                        for j in range(3):
+                            between[i, j] = pair.ww[i, j]
+                            between[i, 3 + j] = pair.wv[i, j]
+                            between[3 + i, j] = pair.vw[i, j]
+                            between[3 + i, 3 + j] = pair.vv[i, j]
+                    add_pair(topology, dynamics, sap, world, pair_a, pair_b, between)
+                pair_a = dof_a
+                pair_b = dof_b
+                pair.ww = zero33
+                pair.wv = zero33
+                pair.vw = zero33
+                pair.vv = zero33
+            if wp.static(moments):
+                if acts == CONTACT:
+                    bound = sap.contact_bound[slot]
+                    rt = sap.contact_rt[slot]
+                    rn = sap.contact_rn[slot]
+                    y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
+                    frame = mat33(sap.contact_frame[slot])
+                    ra = sap.contact_ra[slot]
+                    G_force, G_cross, G_moment = moment_stiffness(
+                        y,
+                        -sap.contact_spin[slot] / ra,
+                        sap.contact_mu[slot],
+                        sap.contact_mu_moment[slot],
+                        bound,
+                        rt,
+                        ra,
+                        rn,
+                    )
+                    W = frame * mat33(G_force) * wp.transpose(frame)
+                    # Force by spin, moment by velocity, and moment by spin.
+                    W_fs = frame * mat33(G_cross) * wp.transpose(frame)
+                    W_mv = wp.transpose(W_fs)
+                    W_ms = frame * mat33(G_moment) * wp.transpose(frame)
+                    node_a = sap.contact_node0[slot]
+                    node_b = sap.contact_node1[slot]
+                    cross0 = wp.skew(vec3(sap.contact_arm0[slot]))
+                    cross1 = wp.skew(vec3(sap.contact_arm1[slot]))
+                    left0 = cross0 * W
+                    left1 = cross1 * W
+                    # Moments act on the bodies as such: Phi of a spin is (1, 0).
+                    left0 += W_mv
+                    left1 += W_mv
+                    if node_a >= 0:
+                        sap.node_stiffness_ww[node0 + node_a] = (
+                            sap.node_stiffness_ww[node0 + node_a] + cross0 * W_fs + W_ms
+                        )
+                    if node_b >= 0:
+                        sap.node_stiffness_ww[node0 + node_b] = (
+                            sap.node_stiffness_ww[node0 + node_b] + cross1 * W_fs + W_ms
+                        )
+                    if node_a >= 0:
+                        sap.node_stiffness_ww[node0 + node_a] = (
+                            sap.node_stiffness_ww[node0 + node_a] - left0 * cross0
+                        )
+                        sap.node_stiffness_wv[node0 + node_a] = sap.node_stiffness_wv[node0 + node_a] + left0
+                        sap.node_stiffness_vv[node0 + node_a] = sap.node_stiffness_vv[node0 + node_a] + W
+                    if node_b >= 0:
+                        sap.node_stiffness_ww[node0 + node_b] = (
+                            sap.node_stiffness_ww[node0 + node_b] - left1 * cross1
+                        )
+                        sap.node_stiffness_wv[node0 + node_b] = sap.node_stiffness_wv[node0 + node_b] + left1
+                        sap.node_stiffness_vv[node0 + node_b] = sap.node_stiffness_vv[node0 + node_b] + W
+                    if couples:
+                        pair.ww = pair.ww - left0 * cross1
+                        pair.wv = pair.wv + left0
+                        pair.vw = pair.vw - W * cross1
+                        pair.vv = pair.vv + W
+                        pair.ww = pair.ww + cross0 * W_fs + W_ms
+                        pair.vw = pair.vw + W_fs
+            if wp.static(equality):
+                if acts == EQUALITY:
+                    index = first_equality + slot - contact_end
+                    add_equality_stiffness(topology, sap, world, index)
+                    if couples:
+                        W = point_stiffness(sap, index)
+                        cross1 = wp.skew(vec3(sap.equality[index].arm2))
+                        left0 = wp.skew(vec3(sap.equality[index].arm1)) * W
+                        pair.ww = pair.ww + (mat33(sap.equality[index].stiffness_angular) - left0 * cross1)
+                        pair.wv = pair.wv + left0
+                        pair.vw = pair.vw - W * cross1
+                        pair.vv = pair.vv + W
 
     @wp.func(inline=stages_inline())
     def assemble(
@@ -308,138 +338,28 @@ def hessian_functions(
         if wp.static(equality):
             add_spring_stiffness(topology, sap, world)
 
-        pair_a, pair_b = int(-1), int(-1)
-        pair = PairStiffness()
         start = sap.contact_start[world]
         contact_end = start + sap.contact_count[world]
-        end = int(contact_end)
-        if wp.static(equality):
-            first_equality = sap.equality_start[world]
-            end += sap.equality_start[world + 1] - first_equality
-        # One entry behind the last lets the last pair be added where all others are: compiled once.
-        for slot in range(start, end + 1):
-            acts = int(NOTHING)
-            dof_a, dof_b = int(-1), int(-1)
-            if slot < contact_end:
-                if sap.contact_impulse[slot][2] != real(0.0) or sap.contact_bound[slot] > real(0.0):
-                    acts = CONTACT
-                    dof_a = sap.contact_dof0[slot]
-                    dof_b = sap.contact_dof1[slot]
-                    if tree_contact_count > 0 and dof_a >= 0 and dof_b >= 0:
-                        if joins_branches(topology, world, dof_a, dof_b):
-                            continue
-            elif wp.static(equality):
-                if slot < end:
-                    index = first_equality + slot - contact_end
-                    if sap.equality[index].kind == DOFS:
-                        add_dof_stiffness(topology, sap, world, index)
-                        if sap.equality[index].dof2 >= 0:
-                            entry = -linear(sap.equality[index].stiffness_linear * sap.equality[index].ratio)
-                            add_dof_entry(
-                                topology,
-                                sap,
-                                world,
-                                sap.equality[index].dof1,
-                                sap.equality[index].dof2,
-                                entry,
-                            )
-                    elif not is_inactive(sap, index):
-                        acts = EQUALITY
-                        dof_a = sap.equality[index].dof1
-                        dof_b = sap.equality[index].dof2
-            couples = dof_a >= 0 and dof_b >= 0
-            if slot == end or (couples and (dof_a != pair_a or dof_b != pair_b)):
-                if pair_a >= 0:
-                    add_pair(
-                        topology, dynamics, sap, world, pair_a, pair_b, pair.ww, pair.wv, pair.vw, pair.vv
-                    )
-                pair_a = dof_a
-                pair_b = dof_b
-                pair.ww = zero33
-                pair.wv = zero33
-                pair.vw = zero33
-                pair.vv = zero33
-            if acts == CONTACT:
-                bound = sap.contact_bound[slot]
-                rt = sap.contact_rt[slot]
-                rn = sap.contact_rn[slot]
-                y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
-                node_a = sap.contact_node0[slot]
-                node_b = sap.contact_node1[slot]
-                if wp.static(moments):
-                    frame = mat33(sap.contact_frame[slot])
-                    ra = sap.contact_ra[slot]
-                    G_force, G_cross, G_moment = moment_stiffness(
-                        y,
-                        -sap.contact_spin[slot] / ra,
-                        sap.contact_mu[slot],
-                        sap.contact_mu_moment[slot],
-                        bound,
-                        rt,
-                        ra,
-                        rn,
-                    )
-                    W = frame * mat33(G_force) * wp.transpose(frame)
-                    # Force by spin, moment by velocity, and moment by spin.
-                    W_fs = frame * mat33(G_cross) * wp.transpose(frame)
-                    W_mv = wp.transpose(W_fs)
-                    W_ms = frame * mat33(G_moment) * wp.transpose(frame)
-                    cross0 = wp.skew(vec3(sap.contact_arm0[slot]))
-                    cross1 = wp.skew(vec3(sap.contact_arm1[slot]))
-                    # Moments act on the bodies as such: Phi of a spin is (1, 0).
-                    left0 = cross0 * W + W_mv
-                    left1 = cross1 * W + W_mv
-                    if node_a >= 0:
-                        sap.node_stiffness_ww[node0 + node_a] = sap.node_stiffness_ww[node0 + node_a] + (
-                            cross0 * W_fs + W_ms - left0 * cross0
-                        )
-                        sap.node_stiffness_wv[node0 + node_a] = sap.node_stiffness_wv[node0 + node_a] + left0
-                        sap.node_stiffness_vv[node0 + node_a] = sap.node_stiffness_vv[node0 + node_a] + W
-                    if node_b >= 0:
-                        sap.node_stiffness_ww[node0 + node_b] = sap.node_stiffness_ww[node0 + node_b] + (
-                            cross1 * W_fs + W_ms - left1 * cross1
-                        )
-                        sap.node_stiffness_wv[node0 + node_b] = sap.node_stiffness_wv[node0 + node_b] + left1
-                        sap.node_stiffness_vv[node0 + node_b] = sap.node_stiffness_vv[node0 + node_b] + W
+        if wp.static(not moments):
+            slot = int(start)
+            while slot < contact_end:
+                if sap.contact_impulse[slot][2] == real(0.0) and not sap.contact_bound[slot] > real(0.0):
+                    slot += 1
+                    continue
+                behind = run_end(sap, slot, contact_end)
+                dof_a = sap.contact_dof0[slot]
+                dof_b = sap.contact_dof1[slot]
+                couples = dof_a >= 0 and dof_b >= 0
+                is_left_out = bool(False)
+                if tree_contact_count > 0 and couples:
+                    is_left_out = joins_branches(topology, world, dof_a, dof_b)
+                if not is_left_out:
+                    between = sum_stiffness(sap, slot, behind, node0)
                     if couples:
-                        pair.ww = pair.ww + (cross0 * W_fs + W_ms - left0 * cross1)
-                        pair.wv = pair.wv + left0
-                        pair.vw = pair.vw + (W_fs - W * cross1)
-                        pair.vv = pair.vv + W
-                else:
-                    G = cone_stiffness(y, sap.contact_mu[slot], bound, rt, rn, sap.contact_soft[slot])
-                    add_contact_stiffness(
-                        G,
-                        sap.contact_frame[slot],
-                        sap.contact_arm0[slot],
-                        sap.contact_arm1[slot],
-                        wp.where(node_a >= 0, node0 + node_a, -1),
-                        wp.where(node_b >= 0, node0 + node_b, -1),
-                        sap.node_stiffness_ww,
-                        sap.node_stiffness_wv,
-                        sap.node_stiffness_vv,
-                    )
-                    if couples:
-                        frame = mat33(sap.contact_frame[slot])
-                        W = frame * mat33(G) * wp.transpose(frame)
-                        cross1 = wp.skew(vec3(sap.contact_arm1[slot]))
-                        left0 = wp.skew(vec3(sap.contact_arm0[slot])) * W
-                        pair.ww = pair.ww - left0 * cross1
-                        pair.wv = pair.wv + left0
-                        pair.vw = pair.vw - W * cross1
-                        pair.vv = pair.vv + W
-            elif wp.static(equality):
-                if acts == EQUALITY:
-                    index = first_equality + slot - contact_end
-                    add_equality_stiffness(topology, sap, world, index)
-                    if couples:
-                        W = point_stiffness(sap, index)
-                        cross1 = wp.skew(vec3(sap.equality[index].arm2))
-                        left0 = wp.skew(vec3(sap.equality[index].arm1)) * W
-                        pair.ww = pair.ww + (mat33(sap.equality[index].stiffness_angular) - left0 * cross1)
-                        pair.wv = pair.wv + left0
-                        pair.vw = pair.vw - W * cross1
-                        pair.vv = pair.vv + W
+                        add_pair(topology, dynamics, sap, world, dof_a, dof_b, between)
+                slot = behind
+        if wp.static(moments or equality):
+            add_other_terms(topology, dynamics, sap, world)
 
         # Composite-body sweep of the stiffness.
         for i in range(node_count):

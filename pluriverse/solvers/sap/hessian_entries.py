@@ -39,8 +39,8 @@ def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
         if tree_a != tree_b:
             word_a = bits + tree_a * words + tree_b / 64
             word_b = bits + tree_b * words + tree_a / 64
-            sap.adjacency[word_a] = sap.adjacency[word_a] | (wp.uint64(1) << wp.uint64(tree_b % 64))
-            sap.adjacency[word_b] = sap.adjacency[word_b] | (wp.uint64(1) << wp.uint64(tree_a % 64))
+            sap.coupling[word_a] = sap.coupling[word_a] | (wp.uint64(1) << wp.uint64(tree_b % 64))
+            sap.coupling[word_b] = sap.coupling[word_b] | (wp.uint64(1) << wp.uint64(tree_a % 64))
         if tree_a != tree_b or is_ancestor(topology, first, wp.min(a, b), wp.max(a, b)) == 0:
             if sap.tree_coupled[tree0 + tree_a] == 0:
                 added += 1

@@ -37,6 +37,28 @@ CHAIN_REGION = wp.constant(WORK_SIZE + 2 * CHAIN_SIZE)
 """Numbers in `chain` per degree of freedom of the longest chain: scratch, and the chains of two bodies. On a
 CPU all worlds of a launch use the region of the first, which stays in the cache of its thread."""
 
+ITERATED_FIELDS = (
+    "contact_frame",
+    "contact_arm0",
+    "contact_arm1",
+    "contact_velocity",
+    "contact_slope",
+    "contact_impulse",
+    "contact_rn",
+    "contact_rt",
+    "contact_mu",
+    "contact_bound",
+    "contact_soft",
+    "contact_bias",
+    "contact_node0",
+    "contact_node1",
+    "contact_dof0",
+    "contact_dof1",
+)
+"""What iterations of Newton's method read of a contact: 256 bytes in double precision."""
+CACHE_LINE = 64
+"""Bytes that a processor loads at once."""
+
 VISITED = wp.constant(1)
 PRESCRIBED = wp.constant(2)
 """Values of `node_contact` for bodies that sweeps visit, 0 for others: `PRESCRIBED` at a kinematic root."""
@@ -151,13 +173,17 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "hessian_row": Field("row", linear, "packed rows of H, then their factors (`math.dense`)"),
         "tree_active": Field("tree", int, "whether any term acts on the tree"),
         "tree_coupled": Field("tree", int, "whether it is solved with others (`math.block_cholesky`)"),
+        "tree_ordered": Field("tree", int, "the same when `tree_order` was found"),
         "tree_order": Field("tree", int, "coupled trees by elimination"),
         "tree_position": Field("tree", int, "place in that order"),
         "tree_size": Field("template tree", int, "degrees of freedom"),
         "world_adjacency": Field("world", int, "first word of `adjacency`"),
         "world_location": Field("world", int, "first entry of `block_location`"),
         "world_block": Field("world", int, "first entry of `block_value`"),
-        "adjacency": Field("adjacency", wp.uint64, "which trees are coupled, a bit for each pair"),
+        "coupling": Field("adjacency", wp.uint64, "which trees are coupled, a bit for each pair"),
+        "coupling_ordered": Field("adjacency", wp.uint64, "the same when `tree_order` was found"),
+        "adjacency": Field("adjacency", wp.uint64, "structure of the factor in that order"),
+        "block_used": Field("world", int, "numbers in `block_value` in that order"),
         "block_location": Field("location", int, "where the block of a pair of trees begins"),
         "block_value": Field("block", linear, "column-major blocks of coupled trees"),
     }
@@ -323,14 +349,17 @@ class SapWorkspace:
             for name, field in workspace_fields(self.real, self.linear).items()
             if field.axis == "slot"
         }
-        # Numbers of 8 bytes first, so that each is where its size allows.
-        order = sorted(fields, key=lambda name: -(fields[name][1] % 8 == 0))
+        # What every iteration reads comes first, in as few cache lines as it fits. Of the rest, numbers of
+        # 8 bytes come first, so that each is where its size allows.
+        rest = sorted(fields, key=lambda name: -(fields[name][1] % 8 == 0))
+        order = list(dict.fromkeys([*ITERATED_FIELDS, *rest]))
         ends = np.cumsum([fields[name][1] for name in order])
-        stride = 8 * -(-int(ends[-1]) // 8)
-        self._slots = wp.zeros(slot_count * (stride // 8), dtype=wp.uint64, device=device)
+        stride = CACHE_LINE * -(-int(ends[-1]) // CACHE_LINE)
+        self._slots = wp.zeros(slot_count * (stride // 8) + CACHE_LINE // 8, dtype=wp.uint64, device=device)
+        first = CACHE_LINE * -(-self._slots.ptr // CACHE_LINE)
         return {
             name: wp.array(
-                ptr=self._slots.ptr + int(end) - fields[name][1],
+                ptr=first + int(end) - fields[name][1],
                 dtype=fields[name][0],
                 shape=(slot_count,),
                 strides=(stride,),
@@ -396,7 +425,10 @@ class SapWorkspace:
             "world_adjacency": wp.array(starts["adjacency"][:-1].astype(np.int32), dtype=int, device=device),
             "world_location": wp.array(starts["location"][:-1].astype(np.int32), dtype=int, device=device),
             "world_block": wp.array(starts["block"][:-1].astype(np.int32), dtype=int, device=device),
-            "adjacency": wp.zeros(int(starts["adjacency"][-1]), dtype=wp.uint64, device=device),
+            **{
+                name: wp.zeros(int(starts["adjacency"][-1]), dtype=wp.uint64, device=device)
+                for name in ("coupling", "coupling_ordered", "adjacency")
+            },
             "block_location": wp.zeros(int(starts["location"][-1]), dtype=int, device=device),
             "block_value": wp.empty(int(starts["block"][-1]), dtype=self.linear, device=device),
         }
