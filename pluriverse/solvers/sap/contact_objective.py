@@ -18,6 +18,7 @@ from pluriverse.math.tree_sweeps import tree_sweep_functions
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.cone_moments import cone_moment_functions
+from pluriverse.solvers.sap.contact_loops import contact_loop_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
@@ -29,7 +30,9 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
     point_velocities, add_point_wrenches = sweeps.point_velocities, sweeps.add_point_wrenches
     SapData = sap_struct(real, linear)
     cone = cone_functions(real)
-    unprojected, project, cone_cost, along = cone.unprojected, cone.project, cone.cost, cone.along
+    unprojected = cone.unprojected
+    loops = contact_loop_functions(real, linear)
+    evaluate_slots, probe_slots, advance_slots = loops.evaluate_slots, loops.probe_slots, loops.advance_slots
     turning = cone_moment_functions(real)
     project_moments, moment_cost, moment_stiffness = turning.project, turning.cost, turning.stiffness
 
@@ -79,16 +82,19 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
     @wp.func(inline=True)
     def evaluate_contacts(sap: wp.ref[SapData], world: int) -> real:
         """Write the impulse of every contact; return their cost."""
-        cost = real(0.0)
         start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            rn = sap.contact_rn[slot]
-            if rn > real(0.0):
-                rt = sap.contact_rt[slot]
-                bound = sap.contact_bound[slot]
-                y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
-                if wp.static(moments):
+        end = start + sap.contact_count[world]
+        if wp.static(not moments):
+            return evaluate_slots(sap, start, end)
+        cost = real(0.0)
+        if wp.static(moments):
+            for slot in range(start, end):
+                rn = sap.contact_rn[slot]
+                if rn > real(0.0):
+                    rt = sap.contact_rt[slot]
                     ra = sap.contact_ra[slot]
+                    bound = sap.contact_bound[slot]
+                    y = unprojected(sap.contact_velocity[slot], sap.contact_bias[slot], rt, rn)
                     z = -sap.contact_spin[slot] / ra
                     gamma, tau = project_moments(
                         y,
@@ -103,31 +109,28 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
                     sap.contact_impulse[slot] = gamma
                     sap.contact_moment[slot] = tau
                     cost += moment_cost(y, z, gamma, tau, bound, rt, ra, rn)
-                else:
-                    mu = sap.contact_mu[slot]
-                    soft = sap.contact_soft[slot]
-                    gamma = project(y, mu, bound, rt, rn, soft)
-                    sap.contact_impulse[slot] = gamma
-                    cost += cone_cost(y, gamma, mu, bound, rt, rn, soft)
         return cost
 
     @wp.func(inline=True)
     def probe_contacts(sap: wp.ref[SapData], world: int, alpha: real) -> vec3:
         """Return cost, slope and curvature of all contacts at step alpha along the direction."""
-        value, slope, curvature = real(0.0), real(0.0), real(0.0)
         start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            rn = sap.contact_rn[slot]
-            if rn > real(0.0):
-                rt = sap.contact_rt[slot]
-                mu = sap.contact_mu[slot]
-                bound = sap.contact_bound[slot]
-                rate = sap.contact_slope[slot]
-                y = unprojected(sap.contact_velocity[slot] + alpha * rate, sap.contact_bias[slot], rt, rn)
-                if wp.static(moments):
+        end = start + sap.contact_count[world]
+        if wp.static(not moments):
+            return probe_slots(sap, start, end, alpha)
+        value, slope, curvature = real(0.0), real(0.0), real(0.0)
+        if wp.static(moments):
+            for slot in range(start, end):
+                rn = sap.contact_rn[slot]
+                if rn > real(0.0):
+                    rt = sap.contact_rt[slot]
                     ra = sap.contact_ra[slot]
+                    mu = sap.contact_mu[slot]
                     mu_moment = sap.contact_mu_moment[slot]
+                    bound = sap.contact_bound[slot]
+                    rate = sap.contact_slope[slot]
                     spin = sap.contact_spin_slope[slot]
+                    y = unprojected(sap.contact_velocity[slot] + alpha * rate, sap.contact_bias[slot], rt, rn)
                     z = -(sap.contact_spin[slot] + alpha * spin) / ra
                     gamma, tau = project_moments(y, z, mu, mu_moment, bound, rt, ra, rn)
                     if gamma[2] != real(0.0) or bound > real(0.0):
@@ -136,20 +139,15 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
                         force, cross, moment = moment_stiffness(y, z, mu, mu_moment, bound, rt, ra, rn)
                         curvature += wp.dot(rate, force * rate) + wp.dot(spin, moment * spin)
                         curvature += real(2.0) * wp.dot(rate, cross * spin)
-                else:
-                    term = along(y, rate, mu, bound, rt, rn, sap.contact_soft[slot])
-                    value += term[0]
-                    slope += term[1]
-                    curvature += term[2]
         return vec3(value, slope, curvature)
 
     @wp.func(inline=True)
     def advance_contacts(sap: wp.ref[SapData], world: int, alpha: real):
         """Move the contact velocities by alpha along the direction."""
         start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            sap.contact_velocity[slot] = sap.contact_velocity[slot] + alpha * sap.contact_slope[slot]
-            if wp.static(moments):
+        advance_slots(sap, start, start + sap.contact_count[world], alpha)
+        if wp.static(moments):
+            for slot in range(start, start + sap.contact_count[world]):
                 sap.contact_spin[slot] = sap.contact_spin[slot] + alpha * sap.contact_spin_slope[slot]
 
     @wp.func(inline=True)

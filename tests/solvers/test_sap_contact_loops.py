@@ -1,0 +1,189 @@
+"""Native loops over contacts against the functions of the cone, contact by contact, and NumPy."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+from pluriverse import Contacts, ModelBuilder, SolverSAP
+from pluriverse.math.precision import mat33_type, vec3_type
+from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.contact_loops import contact_loop_functions
+from pluriverse.solvers.sap.contact_stiffness import contact_stiffness_functions, mat66_type
+from pluriverse.solvers.sap.workspace import sap_struct
+from tests.oracles.random_scenes import random_contacts, random_world, randomize_state
+
+REAL = wp.float64
+CONTACT_COUNT = 60
+ALPHA = 0.3
+VEC3, MAT33 = vec3_type(REAL), mat33_type(REAL)
+SapData = sap_struct(REAL, REAL)
+loops, cone = contact_loop_functions(REAL, REAL), cone_functions(REAL)
+stiffness = contact_stiffness_functions(REAL, REAL)
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def run_loops(
+    sap: SapData,
+    end: int,
+    alpha: REAL,
+    result: wp.array[REAL],
+):
+    _thread, _ = wp.tid()
+    probed = loops.probe_slots(sap, 0, end, alpha)
+    for k in range(3):
+        result[k] = probed[k]
+    loops.advance_slots(sap, 0, end, alpha)
+    result[3] = loops.evaluate_slots(sap, 0, end)
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def run_cone(
+    sap: SapData,
+    end: int,
+    alpha: REAL,
+    impulse: wp.array[VEC3],
+    matrix: wp.array[MAT33],
+    terms: wp.array[VEC3],
+    cost: wp.array[REAL],
+):
+    _thread, _ = wp.tid()
+    for slot in range(end):
+        rt, rn = sap.contact_rt[slot], sap.contact_rn[slot]
+        mu, bound, soft = sap.contact_mu[slot], sap.contact_bound[slot], sap.contact_soft[slot]
+        velocity = sap.contact_velocity[slot] + alpha * sap.contact_slope[slot]
+        y = cone.unprojected(velocity, sap.contact_bias[slot], rt, rn)
+        impulse[slot] = cone.project(y, mu, bound, rt, rn, soft)
+        cost[slot] = cone.cost(y, impulse[slot], mu, bound, rt, rn, soft)
+        matrix[slot] = cone.stiffness(y, mu, bound, rt, rn, soft)
+        terms[slot] = cone.along(y, sap.contact_slope[slot], mu, bound, rt, rn, soft)
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def sum_runs(sap: SapData, end: int, ends: wp.array[int], between: wp.array[mat66_type(REAL)]):
+    _thread, _ = wp.tid()
+    slot = int(0)
+    while slot < end:
+        behind = stiffness.run_end(sap, slot, end)
+        between[slot] = stiffness.sum_stiffness(sap, slot, behind, 0)
+        ends[slot] = behind
+        slot = behind
+
+
+def _cross(arm: np.ndarray) -> np.ndarray:
+    x, y, z = arm
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+@pytest.fixture
+def sap():
+    """The workspace of a world of free bodies with random contacts, in every piece of their cost."""
+    rng = np.random.default_rng(5)
+    builder = ModelBuilder()
+    builder.add_world(random_world(rng, (1, 1, 1, 1)))
+    model = builder.finalize("cpu")
+    state, control, contacts = model.state(), model.control(), Contacts(model, CONTACT_COUNT)
+    randomize_state(model, state, control, rng, 0)
+    random_contacts(model, state, control, contacts, rng, 0, CONTACT_COUNT)
+    solver = SolverSAP(model, max_iterations=0)
+    solver.step(state, model.state(), control, contacts, 0.005)
+    sap = solver.workspace
+    count = CONTACT_COUNT
+    bounds = rng.choice([-1.0, 0.0, 0.5], count)
+    rn, rt = 10.0 ** rng.uniform(-4.0, -1.0, (2, count))
+    rn[0] = -1.0  # takes no part
+    frictions = rng.choice([0.0, 0.3, 1.0], count)
+    velocity = rng.normal(size=(count, 3)) * [0.1, 0.1, 0.03]
+    velocity[1, :2] = 0.0  # no direction to slide in
+    # Of some, the tangential impulse is as small as the rounding of its norm, and yet beyond its bound.
+    soft = np.where(np.arange(count) % 5 == 2, 30.0, 1e-7)
+    for name, values in (
+        ("velocity", velocity),
+        ("slope", rng.normal(size=(count, 3)) * 0.1),
+        ("bias", rng.normal(size=count) * 0.02),
+        ("bound", bounds),
+        ("rn", rn),
+        ("rt", rt),
+        ("mu", frictions),
+        ("soft", soft),
+    ):
+        getattr(sap, "contact_" + name).assign(values)
+    for name in ("ww", "wv", "vv"):
+        getattr(sap, "node_stiffness_" + name).zero_()
+    return sap
+
+
+def _cone_terms(sap, alpha: float):
+    arrays = [wp.zeros(CONTACT_COUNT, dtype=dtype, device="cpu") for dtype in (VEC3, MAT33, VEC3, REAL)]
+    wp.launch(run_cone, dim=(1, 1), inputs=[sap.data, CONTACT_COUNT, alpha], outputs=arrays, device="cpu")
+    return [array.numpy() for array in arrays]
+
+
+def test_loops_equal_the_functions_of_the_cone(sap):
+    """Costs, impulses, slopes and curvatures, in double precision to the rounding of their sums."""
+    taking_part = sap.contact_rn.numpy() > 0.0
+    before, slope = sap.contact_velocity.numpy().copy(), sap.contact_slope.numpy().copy()
+    sap.contact_impulse.zero_()
+    result = wp.zeros(4, dtype=REAL, device="cpu")
+    wp.launch(run_loops, dim=(1, 1), inputs=[sap.data, CONTACT_COUNT, ALPHA, result], device="cpu")
+    np.testing.assert_allclose(sap.contact_velocity.numpy(), before + ALPHA * slope, rtol=0.0, atol=1e-15)
+    sap.contact_velocity.assign(before)
+    impulse, _, terms, cost = _cone_terms(sap, ALPHA)
+    found = result.numpy()
+    np.testing.assert_allclose(found[:3], terms[taking_part].sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found[3], cost[taking_part].sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        sap.contact_impulse.numpy()[taking_part], impulse[taking_part], rtol=1e-12, atol=1e-12
+    )
+    assert not sap.contact_impulse.numpy()[~taking_part].any()
+
+
+def test_a_velocity_that_is_no_number_makes_the_cost_no_number(sap):
+    """A contact without friction does not turn NaN into no impulse."""
+    sap.contact_mu.zero_()
+    velocity = sap.contact_velocity.numpy()
+    velocity[3, 2] = np.nan
+    sap.contact_velocity.assign(velocity)
+    result = wp.zeros(4, dtype=REAL, device="cpu")
+    wp.launch(run_loops, dim=(1, 1), inputs=[sap.data, CONTACT_COUNT, 0.0, result], device="cpu")
+    assert np.isnan(result.numpy()[3])
+
+
+def test_sums_of_squares_equal_the_stiffness_of_the_cone(sap):
+    """K = J^T G J of every run of contacts between the same two bodies, with G of `cone.py`."""
+    impulse, matrix, _, _ = _cone_terms(sap, 0.0)
+    impulse[sap.contact_rn.numpy() <= 0.0] = 0.0
+    sap.contact_impulse.assign(impulse)
+    ends = wp.zeros(CONTACT_COUNT, dtype=int, device="cpu")
+    between = wp.zeros(CONTACT_COUNT, dtype=mat66_type(REAL), device="cpu")
+    wp.launch(sum_runs, dim=(1, 1), inputs=[sap.data, CONTACT_COUNT, ends, between], device="cpu")
+    nodes = [getattr(sap, "contact_node" + side).numpy() for side in "01"]
+    arms = [getattr(sap, "contact_arm" + side).numpy() for side in "01"]
+    frames, bounds = sap.contact_frame.numpy(), sap.contact_bound.numpy()
+    expected = np.zeros((len(sap.node_stiffness_ww), 6, 6))
+    pairs = np.zeros((CONTACT_COUNT, 6, 6))
+    run, run_count = 0, 0
+    for slot in range(CONTACT_COUNT):
+        if (nodes[0][slot], nodes[1][slot]) != (nodes[0][run], nodes[1][run]):
+            run = slot
+        run_count += run == slot
+        assert ends.numpy()[run] > slot
+        if impulse[slot, 2] == 0.0 and bounds[slot] <= 0.0:
+            continue
+        stiffness = frames[slot] @ matrix[slot] @ frames[slot].T
+        phi = [np.hstack([-_cross(arms[side][slot]), np.eye(3)]) for side in (0, 1)]
+        for side in (0, 1):
+            if nodes[side][slot] >= 0:
+                expected[nodes[side][slot]] += phi[side].T @ stiffness @ phi[side]
+        if min(nodes[0][slot], nodes[1][slot]) >= 0:
+            pairs[run] += phi[0].T @ stiffness @ phi[1]
+    assert 1 < run_count < CONTACT_COUNT
+    assert np.abs(pairs).max() > 0.0
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(between.numpy(), pairs, rtol=0.0, atol=1e-14 * scale)
+    for name, rows, columns in (
+        ("ww", slice(3), slice(3)),
+        ("wv", slice(3), slice(3, 6)),
+        ("vv", slice(3, 6), slice(3, 6)),
+    ):
+        found = getattr(sap, "node_stiffness_" + name).numpy()
+        np.testing.assert_allclose(found, expected[:, rows, columns], rtol=0.0, atol=1e-14 * scale)
