@@ -32,6 +32,7 @@ from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, DILATION_RO
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
+from pluriverse.solvers.sap.impulse_sweeps import SWEEP_ITERATION, impulse_sweep_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.joint_pieces import joint_piece_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
@@ -95,6 +96,7 @@ def _kernels(
     dilation = dilation_functions(real, linear)
     begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
     end_dilation = dilation.end_dilation
+    sweep_impulses = impulse_sweep_functions(real, linear, dynamics_real).sweep_impulses
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
     advance_equalities = equality_functions(real, linear).advance_equalities
     springs = spring_functions(real, linear)
@@ -174,6 +176,7 @@ def _kernels(
         stagnates = int(0)
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
+        sweep_iteration = int(-1)  # at which a heap starts again from sweeps over its impulses, or -1
         if wp.static(equality):
             few_contacts = int(only_couples_joints(sap, world))
         if active == 0:
@@ -281,6 +284,30 @@ def _kernels(
                     running = 1
             if stopped != 0:
                 running = 0
+            if wp.static(linear is real and not moments):
+                if running != 0 and again == 0 and iteration == sweep_iteration:
+                    sweep_iteration = -1
+                    swept = sweep_impulses(topology, dynamics, sap, world)
+                    if swept != 0:
+                        if swept < 0:
+                            copy_numbers(sap.velocity_start, dof0, dof_count, sap.velocity, dof0)
+                        term_velocities(
+                            topology,
+                            dynamics,
+                            sap,
+                            world,
+                            sap.velocity,
+                            sap.contact_velocity,
+                            sap.contact_spin,
+                            sap.equality_velocity,
+                            1,
+                        )
+                        end_dilation(sap, world)
+                        begin_dilation(sap, world, 1)
+                        dilation_round = 0
+                        has_momenta = 0
+                        alpha = real(0.0)
+                        continue
 
             if running != 0 and again == 0:
                 ok = int(1)
@@ -309,6 +336,13 @@ def _kernels(
                     coulomb = 0
                     release_bounds(sap, world)
                     begin_dilation(sap, world, wp.where(iteration > 0, 1, start))
+                    sweep_iteration = iteration + SWEEP_ITERATION
+                    if wp.static(equality):
+                        if (
+                            sap.equality_start[world] != sap.equality_start[world + 1]
+                            or sap.spring_start[world] != sap.spring_start[world + 1]
+                        ):
+                            sweep_iteration = -1
                     dilation_round = 0
                     alpha = real(0.0)
                     state = ITERATING
