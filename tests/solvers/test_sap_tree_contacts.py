@@ -5,8 +5,11 @@ import numpy as np
 import pluriverse as pv
 
 
-def _hugger() -> pv.ModelBuilder:
-    """A trunk on the ground that presses its two arms of two links against each other."""
+def _hugger(*, with_tail: bool = False) -> pv.ModelBuilder:
+    """A trunk on the ground that presses its two arms of two links against each other.
+
+    A tail of two links has its end on the trunk.
+    """
     builder = pv.ModelBuilder()
     trunk = builder.add_link(xform=((0.0, 0.0, 0.1), (0.0, 0.0, 0.0, 1.0)))
     builder.add_shape_box(trunk, hx=0.3, hy=0.2, hz=0.1)
@@ -26,6 +29,13 @@ def _hugger() -> pv.ModelBuilder:
         joints.append(
             builder.add_joint_revolute(upper, fore, parent_xform=elbow, axis=(0.0, 1.0, 0.0), **drive)
         )
+    if with_tail:
+        stem, leaf = builder.add_link(), builder.add_link()
+        builder.add_shape_sphere(leaf, radius=0.06)
+        hip = ((-0.1, 0.0, 0.15), (0.0, 0.0, 0.0, 1.0))
+        knee = ((-0.1, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+        joints.append(builder.add_joint_revolute(trunk, stem, parent_xform=hip, axis=(0.0, 1.0, 0.0)))
+        joints.append(builder.add_joint_revolute(stem, leaf, parent_xform=knee, axis=(0.0, 1.0, 0.0)))
     builder.add_articulation(joints)
     return builder
 
@@ -69,6 +79,36 @@ def test_contacts_between_branches_are_solved_as_with_a_dense_block():
     assert not couplings.any()
     assert iterations == expected_iterations
     np.testing.assert_allclose(velocities, expected, rtol=0, atol=1e-12)
+
+
+def test_contacts_along_a_branch_go_into_packed_rows_after_iterations_with_blocks():
+    """Trees that an earlier iteration had as blocks leave nothing to later ones without."""
+
+    def run(*, had_blocks: bool) -> tuple[np.ndarray, int]:
+        builder = pv.ModelBuilder()
+        builder.replicate(_hugger(with_tail=True), 1)
+        builder.add_ground_plane()
+        model = builder.finalize("cpu")
+        solver = pv.SolverSAP(model, friction_law="convex")
+        simulation = pv.Simulation(model, solver, dt=0.005, threads=1)
+        touching = 0
+        for _ in range(60):
+            if solver.workspace is not None and had_blocks:
+                solver.workspace.tree_coupled.fill_(1)
+            simulation.step()
+            workspace = solver.workspace
+            first, count = workspace.contact_start.numpy()[0], workspace.contact_count.numpy()[0]
+            found = slice(first, first + count)
+            pairs = np.stack([workspace.contact_dof0.numpy()[found], workspace.contact_dof1.numpy()[found]])
+            acts = workspace.contact_impulse.numpy()[found, 2] != 0.0
+            between = pairs[:, acts & (pairs >= 0).all(axis=0)]
+            on_trunk = int((between.min(axis=0, initial=99) <= 5).sum()) if between.size else 0
+            touching += int(on_trunk > 0 and between.shape[1] > on_trunk)
+        return simulation.state.joint_qd.numpy().copy(), touching
+
+    expected, touching = run(had_blocks=False)
+    assert touching > 10  # the tail the trunk, while the arms touch each other
+    np.testing.assert_array_equal(run(had_blocks=True)[0], expected)
 
 
 def test_such_worlds_have_the_same_bits_alone_and_among_others():

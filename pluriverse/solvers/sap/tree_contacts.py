@@ -85,6 +85,12 @@ def tree_contact_functions(real: Any, linear: Any, dynamics_real: Any) -> Simple
                         return 0
                     sap.space_slot[contact0 + count] = slot
                     count += 1
+        if count > 0:
+            # All other contacts go into packed rows, also where the last iteration had blocks.
+            first_tree = topology.template_tree[template]
+            tree0 = topology.world_tree[world]
+            for tree in range(topology.template_tree[template + 1] - first_tree):
+                sap.tree_coupled[tree0 + tree] = 0
         return count
 
     @wp.func(inline=stages_inline())
