@@ -39,12 +39,14 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
+from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.tree_states import tree_states_struct
+from pluriverse.dynamics.tree_sums import tree_sum_functions
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.dense import packed_rows
+from pluriverse.math.lanes import is_tile, lane_count
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.rotations import rotation_functions
@@ -59,6 +61,9 @@ CONSTRAINED_RATIO = wp.constant(0.5)
 CALM, DRIFTING, CONSTRAINED, JOINTS_CONSTRAINED = (wp.constant(value) for value in range(4))
 # Share of the joints in the kinetic energy below which it is lost in rounding.
 JOINT_SHARE_MIN = wp.constant(1e-9)
+# Worlds of a tile that are to be balanced, from which on all eight are summed in lanes. That takes as long as
+# about two of them one by one.
+TILE_DUE_MIN = wp.constant(3)
 # Largest factor by which a step speeds up the motion of the joints.
 SCALE_MAX = wp.constant(1.5)
 
@@ -74,14 +79,10 @@ def _kernels(real: Any) -> SimpleNamespace:
     states_struct = tree_states_struct(real)
     spatial_of = spatial_functions(real)
     spatial, angular_part, linear_part = spatial_of.spatial, spatial_of.angular_part, spatial_of.linear_part
-    inertia_about_reference = spatial_of.inertia_about_reference
-    inertia_times_motion = spatial_of.inertia_times_motion
-    symmetric_matrix = spatial_of.symmetric_matrix
     quat = quat_type(real)
     matrix_from_quat = rotation_functions(real).matrix_from_quat
     quat_from_rotation_vector = rotation_functions(real).quat_from_rotation_vector
     quat_normalize = rotation_functions(real).quat_normalize
-    rotate_sym = rotation_functions(real).rotate_sym
     widen_vec3 = conversion_functions(real).widen_vec3
     widen_rotation = conversion_functions(real).widen_rotation
     write_vec3 = conversion_functions(real).write_vec3
@@ -92,6 +93,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     numbers = number_functions(real)
     numbers_add, numbers_subtract = numbers.numbers_add, numbers.numbers_subtract
     numbers_dot, weighted_square = numbers.numbers_dot, numbers.weighted_square
+    sum_tree, sum_tile = tree_sum_functions(real).sum_tree, tree_sum_functions(real).sum_tile
     module = f"pluriverse.dynamics.balance.{precision_name(real)}"
 
     @wp.func
@@ -181,9 +183,16 @@ def _kernels(real: Any) -> SimpleNamespace:
             due = 1
         world_due[world] = due
 
-    @wp.kernel(enable_backward=False, module=module)
+    @wp.func
+    def is_corrected(regime: int) -> bool:
+        """Return whether the joint state of a tree is corrected."""
+        if regime == DRIFTING:
+            return True
+        return regime == JOINTS_CONSTRAINED
+
+    @wp.func
     def conserve_momentum(
-        worlds: wp.array[int],  # [slot]
+        world: int,
         # model
         topology: Topology,
         joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
@@ -191,21 +200,14 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_armature: wp.array[float],  # [dof] kg or kg m^2
         joint_damping: wp.array[float],  # [dof] N s/m or N m s
         body_com: wp.array[wp.vec3],  # [body] m, body frame
-        groups: groups_struct,
         dt: real,  # s
         data: data_struct,
         states: states_struct,  # at the end of the step
-        world_due: wp.array[int],  # [world] 0: the joint state stays as it is
         # state out
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
     ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        if world_due[world] == 0:
-            return
+        """Give the trees of a world momenta and energy of the kick, from their sums at the end."""
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         first_node = topology.template_node[template]
@@ -216,7 +218,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         dof_base = topology.world_dof[world]
         for tree in range(topology.template_tree[template + 1] - first_tree):
             regime = data.tree_regime[tree_base + tree]
-            if regime != DRIFTING and regime != JOINTS_CONSTRAINED:
+            if not is_corrected(regime):
                 continue
             root = topology.tree_node[first_tree + tree]
             free = topology.node_type[first_node + root] == JointType.FREE
@@ -259,15 +261,6 @@ def _kernels(real: Any) -> SimpleNamespace:
                 end - above,
             )
             energy *= real(0.5)
-            energy_next = real(0.5) * weighted_square(  # of armature, so far
-                data.dof_velocity_next,
-                joint_armature,
-                dof_base,
-                topology.dof_public,
-                first_dof + above,
-                dof_base + above,
-                end - above,
-            )
             before = data.node_composite[node_base + root]  # about the origin of the root body at the start
             momentum = vec6()
             if free:
@@ -288,22 +281,10 @@ def _kernels(real: Any) -> SimpleNamespace:
                 energy -= real(0.5) * (wp.dot(force, of_com) + wp.dot(torque, omega))
                 momentum -= spatial(torque + wp.cross(com, force), force)
 
-            after = vec10()  # all about the origin of the root body at the end
-            momentum_next = vec6()
-            for local_node in range(root, topology.tree_node_end[first_tree + tree]):
-                if is_welded(topology, first_node + local_node):
-                    continue
-                node = node_base + local_node
-                group = groups.carriers[node]
-                rotation = matrix_from_quat(data.node_quat[node])
-                com = data.node_offset[node] + rotation * group.com
-                turned = rotate_sym(rotation, symmetric_matrix(group.inertia))
-                inertia = inertia_about_reference(group.mass, com, turned)
-                velocity = states.node_velocity[node]
-                part = inertia_times_motion(inertia, velocity)
-                after += inertia
-                momentum_next += part
-                energy_next += real(0.5) * wp.dot(part, velocity)
+            # All about the origin of the root body at the end.
+            after = data.next_composite[tree_base + tree]
+            momentum_next = data.next_momentum[tree_base + tree]
+            energy_next = data.next_energy[tree_base + tree]
 
             target = vec6()
             rigid = vec6()
@@ -372,9 +353,75 @@ def _kernels(real: Any) -> SimpleNamespace:
                     for k in range(topology.node_dof_count[index]):
                         joint_qd[public_dof + k] = float(scale * real(joint_qd[public_dof + k]))
 
+    @wp.func
+    def is_due(worlds: wp.array[int], world_due: wp.array[int], slot: int) -> bool:
+        """Return whether an entry of a list, which may have ended, is a world that is to be balanced."""
+        if slot >= worlds.shape[0]:
+            return False
+        if worlds[slot] < 0:
+            return False
+        return world_due[worlds[slot]] != 0
+
+    @wp.kernel(enable_backward=False, module=module)
+    def conserve_momenta(
+        worlds: wp.array[int],  # [slot]
+        lanes: int,  # entries for each thread
+        # model
+        topology: Topology,
+        joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
+        joint_X_c: wp.array[wp.transform],  # [joint] m, child body frame
+        joint_armature: wp.array[float],  # [dof] kg or kg m^2
+        joint_damping: wp.array[float],  # [dof] N s/m or N m s
+        body_com: wp.array[wp.vec3],  # [body] m, body frame
+        groups: groups_struct,
+        dt: real,  # s
+        data: data_struct,
+        states: states_struct,  # at the end of the step
+        world_due: wp.array[int],  # [world] 0: the joint state stays as it is
+        # state out
+        joint_q: wp.array[float],  # [coord]
+        joint_qd: wp.array[float],  # [dof]
+    ):
+        thread, _ = wp.tid()
+        first = lanes * thread
+        due_count = int(0)
+        for slot in range(first, first + lanes):
+            if is_due(worlds, world_due, slot):
+                due_count += 1
+        if due_count == 0:
+            return
+        in_lanes = bool(False)
+        if due_count >= TILE_DUE_MIN:
+            in_lanes = is_tile(worlds, first, topology.world_template)
+        if in_lanes:
+            sum_tile(worlds, first, topology, groups, joint_armature, data, states)
+        for slot in range(first, first + lanes):
+            if not is_due(worlds, world_due, slot):
+                continue
+            world = worlds[slot]
+            if not in_lanes:
+                template = topology.world_template[world]
+                for tree in range(topology.template_tree[template + 1] - topology.template_tree[template]):
+                    if is_corrected(data.tree_regime[topology.world_tree[world] + tree]):
+                        sum_tree(topology, groups, joint_armature, data, states, world, tree)
+            conserve_momentum(
+                world,
+                topology,
+                joint_X_p,
+                joint_X_c,
+                joint_armature,
+                joint_damping,
+                body_com,
+                dt,
+                data,
+                states,
+                joint_q,
+                joint_qd,
+            )
+
     return SimpleNamespace(
         classify_tree_motions=classify_tree_motions,
-        conserve_momentum=conserve_momentum,
+        conserve_momenta=conserve_momenta,
     )
 
 
@@ -397,11 +444,13 @@ def conserve_momenta(model: Model, worlds: wp.array, state: State, workspace: Wo
 
     Only worlds in `workspace.world_due` are changed.
     """
+    lanes = lane_count(model.device)
     launch_kernel(
-        _kernels(workspace.real).conserve_momentum,
-        dim=worlds.size,
+        _kernels(workspace.real).conserve_momenta,
+        dim=-(-worlds.size // lanes),
         inputs=[
             worlds,
+            lanes,
             model.topology,
             model.joint_X_p,
             model.joint_X_c,

@@ -59,6 +59,9 @@ def workspace_struct(real: Any) -> Any:
         dof_kick: wp.array(dtype=real)
         dof_response: wp.array(dtype=real)
         tree_regime: wp.array(dtype=int)
+        next_composite: wp.array(dtype=vec10)
+        next_momentum: wp.array(dtype=vec6)
+        next_energy: wp.array(dtype=real)
         # bodies that spin
         tree_spin: wp.array(dtype=vec3)
         # kinematic roots
@@ -152,6 +155,13 @@ class Workspace:
     """Velocity that constraints add in the step [rad/s or m/s], shape [dof]."""
     tree_regime: wp.array
     """How velocity products count in the step, a constant of `balance.py`, shape [tree]."""
+    next_composite: wp.array
+    """Spatial inertia of the tree about its root body's origin, at the end of the step (`tree_sums.py`),
+    shape [tree]. It and the two below are written for trees that are to be balanced."""
+    next_momentum: wp.array
+    """Momentum of the tree about the same point [N·m·s; N·s], shape [tree]."""
+    next_energy: wp.array
+    """Kinetic energy of the tree with armature [J], shape [tree]."""
     world_due: wp.array
     """1 where `balance.py` changes the joint state that the step has reached, shape [world]."""
 
@@ -204,6 +214,9 @@ class Workspace:
             "dof_kick": (dof, real),
             "dof_response": (dof, real),
             "tree_regime": (model.tree_count, int),
+            "next_composite": (model.tree_count, vec10),
+            "next_momentum": (model.tree_count, vec6),
+            "next_energy": (model.tree_count, real),
             "tree_spin": (model.tree_count, vec3),
             "tree_prescribed": (model.tree_count, int),
             "tree_drift": (model.tree_count, vec6),

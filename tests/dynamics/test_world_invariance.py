@@ -1,5 +1,7 @@
 """A world does not notice its neighbours: all stages of the dynamics, bit by bit."""
 
+import copy
+
 import numpy as np
 import pytest
 import warp as wp
@@ -20,6 +22,31 @@ def make_cases(count):
     for world in range(count):
         trees.append(trees[-1] if world % 3 == 2 else random_tree(rng, int(rng.integers(1, 10))))
     return [(tree, *random_joint_state(rng, tree)) for tree in trees]
+
+
+def make_tiles():
+    """Return nine and ten worlds of three structures each, with other numbers and states in each world.
+
+    Eight worlds of one structure are computed at once by some stages.
+    """
+    rng = np.random.default_rng(44)
+    plain = [JointType.REVOLUTE, JointType.PRISMATIC, JointType.FIXED]
+    kinds = [
+        random_tree(rng, 9, root=JointType.FREE, kinds=plain),
+        random_tree(rng, 7, root=JointType.FIXED, kinds=plain),
+        random_tree(rng, 8, root=JointType.FREE),
+    ]
+    cases = []
+    for count, kind in zip((9, 10, 9), kinds, strict=True):
+        for _ in range(count):
+            tree = copy.deepcopy(kind)
+            for joint in tree.joints:
+                scale = np.float32(rng.uniform(0.5, 2.0))
+                joint.mass, joint.inertia = float(scale * joint.mass), scale * joint.inertia
+                joint.com = joint.com * scale
+                joint.parent_frame[:3] *= scale
+            cases.append((tree, *random_joint_state(rng, tree)))
+    return cases
 
 
 def run(cases, real, *, chosen=None, record=False, steps=3):
@@ -89,6 +116,26 @@ def test_the_place_in_the_batch_does_not_matter(reference):
     order = np.random.default_rng(0).permutation(len(cases))
     for world, result in zip(order, run([cases[world] for world in order], real), strict=True):
         assert_same_bits(result, batch[world])
+
+
+@pytest.mark.parametrize("real", [wp.float32, wp.float64])
+def test_eight_worlds_at_once_give_the_bits_of_single_ones(real):
+    """So do worlds that are left over, in any order, and the neighbours of one that holds NaN."""
+    cases = make_tiles()
+    batch = run(cases, real)
+    for world in (0, 7, 8, 9, 16, 18, 19, 27):
+        assert_same_bits(run([cases[world]], real)[0], batch[world])
+    order = np.random.default_rng(1).permutation(len(cases))
+    for result, expected in zip(run(cases, real, chosen=order), batch, strict=True):
+        assert_same_bits(result, expected)
+    shuffled = run([cases[world] for world in order], real)
+    for world, result in zip(order, shuffled, strict=True):
+        assert_same_bits(result, batch[world])
+    tree, q, qd = cases[3]
+    cases[3] = (tree, q, [np.full_like(values, np.nan) for values in qd])
+    for world, (result, expected) in enumerate(zip(run(cases, real), batch, strict=True)):
+        if world != 3:
+            assert_same_bits(result, expected)
 
 
 def test_a_recorded_step_gives_the_bits_of_a_direct_one(reference):
