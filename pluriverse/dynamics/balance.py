@@ -392,7 +392,9 @@ def _kernels(real: Any) -> SimpleNamespace:
             return
         in_lanes = bool(False)
         if due_count >= TILE_DUE_MIN:
-            in_lanes = is_tile(worlds, first, topology.world_template)
+            if is_tile(worlds, first, topology.world_template):
+                # Larger ones would need too much of the stack.
+                in_lanes = states.template_plain[topology.world_template[worlds[first]]] != 0
         if in_lanes:
             sum_tile(worlds, first, topology, groups, joint_armature, data, states)
         for slot in range(first, first + lanes):

@@ -133,7 +133,8 @@ def tree_sum_functions(real: Any) -> SimpleNamespace:
     - `sum_tree(topology, groups, joint_armature, data, states, world, tree)`: one tree, counted from the
       first of its world.
     - `sum_tile(worlds, first, topology, groups, joint_armature, data, states)`: the trees of eight worlds
-      that `math.lanes.is_tile` accepts, except those that are calm in all of them.
+      that `math.lanes.is_tile` accepts, of a template that is plain in `tree_states.py`, which bounds the
+      memory on the stack; except those that are calm in all of them.
     """
     vec6 = vec6_type(real)
     vec10 = vec10_type(real)
