@@ -28,7 +28,7 @@ from pluriverse.collision.shape_pair import bounds_overlap, flat_shape
 from pluriverse.collision.shape_state import ShapePlace, ShapeState, bounds_vector
 from pluriverse.launch import launch_kernel
 from pluriverse.math.bit_sets import LANE_COUNT, overlap_functions, sorted_scratch_size
-from pluriverse.math.lane_records import LANES
+from pluriverse.math.lane_records import LANE_RECORDS
 from pluriverse.model import Model
 
 BROAD_PHASES = ("explicit", "nxn", "sap")
@@ -391,7 +391,7 @@ _MARK_PLANES = """
 """Sixteen pairs at a time, without branches, so that the compiler uses vector instructions."""
 
 
-@wp.func_native(LANES + _MARK_PLANES)
+@wp.func_native(LANE_RECORDS + _MARK_PLANES)
 def mark_near_planes(
     bounds: wp.array(dtype=bounds_vector),
     place: wp.array(dtype=ShapePlace),

@@ -17,7 +17,7 @@ from pluriverse.collision.pair_table import Collider
 from pluriverse.collision.shape_pair import LEAST_SHARE
 from pluriverse.collision.shape_state import ANY_SPEED, ShapePlace, place_fields
 from pluriverse.math.bit_sets import LOWEST_BIT
-from pluriverse.math.lane_records import LANES
+from pluriverse.math.lane_records import LANE_RECORDS
 
 # By how much a distance from boxes may be off, relative to the lengths in it: a hundred roundings of float32.
 BOX_ROUNDING = 1.0e-5
@@ -183,7 +183,7 @@ def _source(body: str) -> str:
     values = {"LEAST_SHARE": LEAST_SHARE, "BOX_ROUNDING": BOX_ROUNDING, "ANY_SPEED": ANY_SPEED}
     text = _VECTORS + _PICK + body.replace("DISTANCE", _DISTANCE) + _CLEAR
     text = Template(text).substitute({name: f"{float(value)!r}f" for name, value in values.items()})
-    return LOWEST_BIT + LANES + place_fields() + text
+    return LOWEST_BIT + LANE_RECORDS + place_fields() + text
 
 
 @wp.func_native(_source(_DISTANT))

@@ -29,7 +29,7 @@ from pluriverse.collision.shape_state import (
     place_fields,
 )
 from pluriverse.launch import launch_kernel
-from pluriverse.math.lane_records import LANES
+from pluriverse.math.lane_records import LANE_RECORDS
 from pluriverse.types import GeoType
 
 # Largest materials of the world.
@@ -369,7 +369,7 @@ _SCATTER = """
 
 
 _SOURCE = Template(
-    LANES
+    LANE_RECORDS
     + place_fields()
     + """
     enum { K_ROUND, K_CAPSULE, K_CYLINDER, K_ELLIPSOID, K_BOX };

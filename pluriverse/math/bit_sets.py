@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.math.lane_records import LANES
+from pluriverse.math.lane_records import LANE_RECORDS
 
 LANE_COUNT = 32
 """Bits of a word."""
@@ -170,7 +170,7 @@ def overlap_functions(box_type: Any) -> SimpleNamespace:
         box_type: Vector type of boxes: centre and half extents, six float32.
     """
 
-    @wp.func_native(LOWEST_BIT + LANES + _MARK)
+    @wp.func_native(LOWEST_BIT + LANE_RECORDS + _MARK)
     def mark_overlaps(
         bounds: wp.array(dtype=box_type),
         has_weights: int,

@@ -1,11 +1,9 @@
 """Small dense linear algebra in native code: loops over short contiguous rows that must vectorize.
 
 Warp's generated code reaches about a seventh of the arithmetic rate of a plain C loop on such rows, because
-every element access goes through a runtime stride. Other native code is in `math.block_cholesky`,
-`math.contact_mobility`, `math.contact_balance`, `math.body_contacts`, `math.chain_mobility`,
-`math.tree_sweeps`, `math.number_rows` and `math.records`, in `solvers.sap.joint_objective`, and, for eight
-worlds in lanes (`math.lanes`), in modules called `*_lanes.py`. The snippets here hold one world's matrix in
-one thread.
+every element access goes through a runtime stride. The snippets here hold one world's matrix in one thread.
+Other native code in this folder is for contacts, bodies and trees, one module each; stages of eight worlds at
+once (`math.lanes`) are in modules called `*_lanes.py`, beside the stages.
 
 Two storage forms are used.
 

@@ -4,7 +4,7 @@ Left to itself, a compiler gathers one number of every record at a time, in an i
 processors some 80 operations. Here each record is loaded whole, and shuffles turn rows into columns.
 """
 
-LANES = """
+LANE_RECORDS = """
     #ifdef __CUDA_ARCH__
     enum { LANES = 1 };
     typedef float lane_numbers[LANES];

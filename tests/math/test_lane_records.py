@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pluriverse.math.lane_records import LANES
+from pluriverse.math.lane_records import LANE_RECORDS
 
 COUNT = 40
 WIDTH = 7
@@ -39,7 +39,7 @@ _TURN = """
 """.replace("WIDTH", str(WIDTH))
 
 
-@wp.func_native(LANES + _TURN)
+@wp.func_native(LANE_RECORDS + _TURN)
 def turn_rows(
     given: wp.array[float],
     wide: wp.array[wp.float64],

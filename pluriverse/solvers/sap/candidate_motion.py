@@ -20,7 +20,7 @@ from pluriverse.collision.shape_pair import (
 )
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState, place_fields
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.lane_records import LANES
+from pluriverse.math.lane_records import LANE_RECORDS
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 
@@ -40,7 +40,7 @@ _RATES = """
 
 # The loop over 16 shapes has no branches, so that the compiler turns it into vector instructions.
 _CHANGES = (
-    LANES
+    LANE_RECORDS
     + place_fields()
     + """
     typedef decltype(rate.data[0].c[0] + 0) number;
