@@ -25,6 +25,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import kernel_module
+from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.contact_space import TOLERANCE_DOUBLE, TOLERANCE_SINGLE, contact_space_functions
@@ -112,27 +113,20 @@ def _kernels(
     stage = "pluriverse.solvers.sap.newton" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
 
-    @wp.kernel(enable_backward=False, module=kernel_module(stage, *names))
-    def minimize_objective(
-        worlds: wp.array[int],
-        topology: Topology,
-        options: Options,
+    @wp.func(inline=stages_inline())
+    def minimize_world(
+        topology: wp.ref[Topology],
+        options: wp.ref[Options],
         start: int,
-        shares_space: int,
+        region: int,
         space_dof_count: int,
         space_contact_count: int,
         space_work_count: int,
-        dynamics: DynamicsData,
-        sap: SapData,
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
     ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        # One thread steps all worlds of a launch on a CPU, one after the other: they share its scratch.
-        region = int(world)
-        if shares_space != 0 and worlds[0] >= 0:
-            region = worlds[0]
+        """Minimize the objective of a world; `region` is that whose scratch it takes."""
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof_count = topology.template_dof[template + 1] - first
@@ -454,6 +448,43 @@ def _kernels(
         sap.converged[world] = wp.max(by_optimality, by_cost)
         sap.failure[world] = failure
 
+    @wp.kernel(enable_backward=False, module=kernel_module(stage, *names))
+    def minimize_objective(
+        worlds: wp.array[int],
+        slot_count: int,  # slots of one thread
+        topology: Topology,
+        options: Options,
+        start: int,
+        shares_space: int,
+        space_dof_count: int,
+        space_contact_count: int,
+        space_work_count: int,
+        dynamics: DynamicsData,
+        sap: SapData,
+    ):
+        """Minimize the objectives of some worlds, one after the other."""
+        thread, _ = wp.tid()
+        first_slot = thread * slot_count
+        for slot in range(first_slot, wp.min(first_slot + slot_count, worlds.shape[0])):
+            world = worlds[slot]
+            # One thread steps all worlds of a launch on a CPU, one after the other: they share its scratch.
+            region = int(world)
+            if shares_space != 0 and worlds[0] >= 0:
+                region = worlds[0]
+            if world >= 0:
+                minimize_world(
+                    topology,
+                    options,
+                    start,
+                    region,
+                    space_dof_count,
+                    space_contact_count,
+                    space_work_count,
+                    dynamics,
+                    sap,
+                    world,
+                )
+
     return SimpleNamespace(minimize_objective=minimize_objective)
 
 
@@ -468,11 +499,15 @@ def minimize_objectives(
     start: int,
 ) -> None:
     """Find the velocities at the end of a step of `dt` [s], beginning at `start` (`START_OLD` and so on)."""
+    # Stages that are called want the structures of arrays in memory. A thread copies them there, 10 kB, when
+    # it begins: on a CPU once for all worlds.
+    slot_count = max(worlds.size, 1) if model.device.is_cpu else 1
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real, sap.has_equality, sap.has_moments).minimize_objective,
-        dim=worlds.size,
+        dim=-(-worlds.size // slot_count),
         inputs=[
             worlds,
+            slot_count,
             model.topology,
             newton_options(options, sap.real, dt),
             start,
