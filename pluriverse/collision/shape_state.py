@@ -24,11 +24,15 @@ NOTHING = wp.constant(-1.0e30)
 # the sums behind a position can be off by.
 POSITION_ROUNDING = wp.constant(2.4e-7)
 
-# By how much velocities are assumed to change in a step at most: this acceleration [m/s²] for the length of
-# the step, and this share of the speed. What exceeds it costs a second look at some pairs, not a second
-# solution. Found by trial on robots that walk, fall and lie. With half of it, seven of ten steps of a Go1
-# with random targets need that look, not four. With twice as much, a falling ANYmal takes a tenth longer.
+# By how much velocities are assumed to change in a step at most: at rest by this acceleration [m/s²] for the
+# length of the step; in motion, which may end at something, by this share of the speed more, as far as to
+# the larger acceleration; and beyond it by a tenth of the speed. What exceeds it costs a second look at
+# some pairs, not a second solution. Found by trial on robots that stand, walk, fall and lie. With half of the
+# larger acceleration, seven of ten steps of a Go1 with random targets need that look, not four. With twice as
+# much, a falling ANYmal takes a tenth longer.
+ACCELERATION_AT_REST = wp.constant(20.0)
 ACCELERATION_ASSUMED = wp.constant(100.0)
+SPEED_SHARE_ASSUMED = wp.constant(0.5)
 CHANGE_ASSUMED = wp.constant(0.1)
 # Speed [m/s] so large that every contact within the gaps is wanted, and yet finite, so that 0 times it is 0.
 ANY_SPEED = wp.constant(1.0e9)

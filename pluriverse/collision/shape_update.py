@@ -16,12 +16,14 @@ import warp as wp
 from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.collision.shape_state import (
     ACCELERATION_ASSUMED,
+    ACCELERATION_AT_REST,
     ANY_SPEED,
     CHANGE_ASSUMED,
     NOTHING,
     POSITION_LIMIT,
     POSITION_ROUNDING,
     QUATERNION_NORM_MIN,
+    SPEED_SHARE_ASSUMED,
     ShapeModel,
     ShapePlace,
     ShapeState,
@@ -282,7 +284,10 @@ _MOTION = """
                 float speed = wp::sqrt(vx * vx + vy * vy + vz * vz)
                     + wp::sqrt(sx * sx + sy * sy + sz * sz) * outer;
                 speed = moves ? speed : 0.0f;
-                float assumed = $CHANGE_ASSUMED * speed + $ACCELERATION_ASSUMED * horizon.dt;
+                float assumed = $ACCELERATION_AT_REST * horizon.dt + $SPEED_SHARE_ASSUMED * speed;
+                const float assumed_most = $ACCELERATION_ASSUMED * horizon.dt;
+                assumed = assumed < assumed_most ? assumed : assumed_most;
+                assumed += $CHANGE_ASSUMED * speed;
                 if (horizon.is_repeated) assumed = wp::max(assumed, place.data[one].change);
                 // NaN too: what is not known to be slow may be anywhere.
                 const bool is_slow = !moves || is_complete || speed + assumed < $ANY_SPEED;
@@ -413,6 +418,8 @@ _SOURCE = Template(
             ("NOTHING", NOTHING),
             ("CHANGE_ASSUMED", CHANGE_ASSUMED),
             ("ACCELERATION_ASSUMED", ACCELERATION_ASSUMED),
+            ("ACCELERATION_AT_REST", ACCELERATION_AT_REST),
+            ("SPEED_SHARE_ASSUMED", SPEED_SHARE_ASSUMED),
             ("POSITION_LIMIT", POSITION_LIMIT),
             ("POSITION_ROUNDING", POSITION_ROUNDING),
             ("QUATERNION_NORM_MIN", QUATERNION_NORM_MIN),

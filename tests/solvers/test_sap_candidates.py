@@ -292,6 +292,28 @@ def test_an_impact_is_looked_at_again_and_not_solved_again():
     assert speeds[0] == speeds[1]
 
 
+@pytest.mark.parametrize("speed", [0.0, 1.0])
+def test_contacts_of_what_rests_side_by_side_are_left_out(speed):
+    """Of two cubes a millimetre apart, only one that moves towards the other has contacts with it."""
+    world = pv.ModelBuilder()
+    world.add_ground_plane()
+    for x in (-0.0505, 0.0505):
+        body = world.add_body(xform=(x, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0))
+        world.add_shape_box(body, hx=0.05, hy=0.05, hz=0.05)
+    world.joint_qd[0] = speed
+    model = world.finalize("cpu")
+    velocities, counts = [], []
+    for cull in (True, False):
+        simulation = pv.Simulation(model, dt=DT, threads=1, cull_contacts=cull)
+        simulation.step()
+        velocities.append(simulation.state.joint_qd.numpy())
+        counts.append(simulation.contacts.rigid_contact_count.numpy()[0])
+        assert simulation.solver.readmitted_step_count.numpy().sum() == 0
+    np.testing.assert_allclose(*velocities, rtol=0.0, atol=1e-6)
+    assert counts == ([8, 12] if speed == 0.0 else [12, 12])
+    assert (velocities[0][6] > 0.1) == (speed > 0.0)
+
+
 def test_a_second_look_leaves_the_contacts_of_the_step_alone():
     """Contacts of suspect pairs come behind those of the world, of which no bit changes."""
     model = make_model(falling_boxes, flail, hammer)
