@@ -111,6 +111,16 @@ def launch_kernel(
         return None
 
 
+def world_thread_count(worlds: wp.array[int]) -> int:
+    """Return how many threads a kernel is launched for whose threads step through a list of worlds.
+
+    On a GPU that is a thread for each world. On a CPU, which runs threads one after another, it is a single
+    one: every thread begins by reading the addresses of all arrays, some 200 cycles, as long as a collider
+    takes for a world without near pairs.
+    """
+    return min(int(worlds.size), 1) if wp.get_device(worlds.device).is_cpu else int(worlds.size)
+
+
 def launch_while(condition: wp.array[int], body: Callable[[], None]) -> None:
     """Launch what `body` launches as long as an integer on the device, of shape [1], is not 0."""
     with RECORDING:

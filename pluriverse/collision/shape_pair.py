@@ -233,21 +233,17 @@ def make_pair_kernel(
         is_symmetric: Whether `collide` takes the two shapes in either order, unless the first is a plane.
     """
 
-    @wp.kernel(enable_backward=False, module=f"pluriverse.collision.{name}")
-    def collide_pairs(
-        worlds: wp.array[int],  # [slot] the worlds of this launch
-        table: PairTable,
+    @wp.func
+    def collide_world(
+        world: int,
+        table: wp.ref[PairTable],
         collider: int,
-        model: ShapeModel,
-        data: data_type,
-        state: ShapeState,
-        # out
-        output: ContactOutput,
+        model: wp.ref[ShapeModel],
+        data: wp.ref[data_type],
+        state: wp.ref[ShapeState],
+        output: wp.ref[ContactOutput],
     ):
-        thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
+        """Add the contacts of all near pairs of one world."""
         template = table.world_template[world]
         first_pair = table.pair_start[template * COLLIDER_COUNT]
         row = template * COLLIDER_COUNT + collider
@@ -273,5 +269,22 @@ def make_pair_kernel(
                 found = collide(output, model, data, pair, found)
             index = next_set_bit(table.near, first_word, index + 1, end)
         write_counts(output, world, found)
+
+    @wp.kernel(enable_backward=False, module=f"pluriverse.collision.{name}")
+    def collide_pairs(
+        worlds: wp.array[int],  # [slot] the worlds of this launch
+        stride: int,  # number of threads, see `world_thread_count`
+        table: PairTable,
+        collider: int,
+        model: ShapeModel,
+        data: data_type,
+        state: ShapeState,
+        # out
+        output: ContactOutput,
+    ):
+        thread, _ = wp.tid()
+        for slot in range(thread, worlds.shape[0], stride):
+            if worlds[slot] >= 0:
+                collide_world(worlds[slot], table, collider, model, data, state, output)
 
     return collide_pairs

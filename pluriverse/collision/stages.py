@@ -16,7 +16,7 @@ from pluriverse.collision.pair_table import PATCH_COLLIDERS, Collider, PairTable
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state
 from pluriverse.collision.shape_update import update_shapes
 from pluriverse.geometry import Heightfield
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.model import Contacts, Model
 from pluriverse.types import GeoType, ShapeFlags
 
@@ -211,12 +211,13 @@ class Stages:
     def _run_colliders(
         self, worlds: wp.array, pairs: PairTable, stiffness: wp.array | None, output: ContactOutput
     ) -> None:
+        threads = world_thread_count(worlds)
         for collider, kernel in self._kernels.items():
             data = self._data.get(collider) or self._collider_data(collider, stiffness)
             launch_kernel(
                 kernel,
-                dim=worlds.size,
-                inputs=[worlds, pairs, int(collider), self.shapes, data, self.state],
+                dim=threads,
+                inputs=[worlds, threads, pairs, int(collider), self.shapes, data, self.state],
                 outputs=[output],
                 device=self._device,
             )
