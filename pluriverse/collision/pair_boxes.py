@@ -5,8 +5,8 @@ Writes  `PairTable.near`: the bits of pairs that surely have no contact are clea
 
 The broad phase compares boxes along world axes that hold what each shape may move by itself. Of links that
 move together most such boxes overlap. Here the distance of two shapes is bounded by boxes in their own axes,
-and compared with how far their relative motion lets them come. That takes a few hundred operations, which 16
-pairs do together; a pair with a contact needs all of its collider anyway.
+or by cylinders if they are round, and compared with how far their relative motion lets them come. That takes
+a few hundred operations, which 16 pairs do together; a pair with a contact needs all of its collider anyway.
 """
 
 from string import Template
@@ -35,6 +35,18 @@ _VECTORS = """
     };
     struct lesser { static inline float of(float a, float b) { return a < b ? a : b; } };
     struct larger { static inline float of(float a, float b) { return a > b ? a : b; } };
+    // A box, or an elliptic cylinder that holds the shape.
+    struct bounding {
+        float x, y, z, corner;
+        // An octagon holds the ellipse: sqrt(u^2 + v^2) is at most the larger, and sqrt(2) - 1 of the other.
+        bounding(vec half)
+            : x(half.x), y(wp::abs(half.y)), z(half.z), corner(half.y < 0.0f ? 0.41421360f : 1.0f) {}
+        float axis(int i) const { return i == 0 ? x : i == 1 ? y : z; }
+        float along(float a, float b, float c) const {
+            const float u = a * x, v = b * y;
+            return larger::of(u, v) + corner * lesser::of(u, v) + c * z;
+        }
+    };
     // See `relative_speed` of `shape_pair`.
     struct relative {
         float speed, spin;
@@ -96,20 +108,19 @@ _DISTANCE = """
             const vec middle0 = VEC(at[0], middle_at), middle1 = VEC(at[1], middle_at);
             const vec bodies = from1 - from0, middles = middle1 - middle0;
             const vec away = {bodies.x + middles.x, bodies.y + middles.y, bodies.z + middles.z};
-            float reach0[3], reach1[3], square0 = 0.0f, square1 = 0.0f;
+            float reach0[3], reach1[3], cosine[3][3], square0 = 0.0f, square1 = 0.0f;
             float lengths = wp::abs(away.x) + wp::abs(away.y) + wp::abs(away.z);
-            for (int i = 0; i < 3; ++i) {
-                reach0[i] = at[0][half_at + i][l];
-                reach1[i] = at[1][half_at + i][l];
-                lengths += reach0[i] + reach1[i];
-            }
+            const bounding half0(VEC(at[0], half_at)), half1(VEC(at[1], half_at));
             for (int i = 0; i < 3; ++i) {
                 for (int j = 0; j < 3; ++j) {
-                    const float cosine = wp::abs(at[0][i][l] * at[1][j][l]
+                    cosine[i][j] = wp::abs(at[0][i][l] * at[1][j][l]
                         + at[0][3 + i][l] * at[1][3 + j][l] + at[0][6 + i][l] * at[1][6 + j][l]);
-                    reach0[i] += cosine * at[1][half_at + j][l];
-                    reach1[j] += cosine * at[0][half_at + i][l];
                 }
+            }
+            for (int i = 0; i < 3; ++i) {
+                reach0[i] = half0.axis(i) + half1.along(cosine[i][0], cosine[i][1], cosine[i][2]);
+                reach1[i] = half1.axis(i) + half0.along(cosine[0][i], cosine[1][i], cosine[2][i]);
+                lengths += half0.axis(i) + half1.axis(i);
             }
             for (int i = 0; i < 3; ++i) {
                 const float along0 =

@@ -109,7 +109,8 @@ class ShapePlace:
     radius: float
     """Radius of a sphere about `middle` that holds the shape, and what its spin counts for besides [m]."""
     half: wp.vec3
-    """Half extents of a box about `middle` that holds the shape [m], shape axes."""
+    """Half extents of a box about `middle` that holds the shape [m], shape axes. The second is negative if an
+    elliptic cylinder of these extents, with its axis along z, holds the shape too."""
     lead: float
     """sqrt(1 + (c mu)^2) T of `contact_horizon`: at a speed contacts act up to this times that [s]."""
     velocity: wp.vec3

@@ -228,11 +228,11 @@ _EXTENT = """
             half[2][l] = k == K_BOX ? box2 : x + reach * c;
             diagonal[l] = wp::sqrt(x * x + y * y + z * z);
             radius[l] = k == K_CAPSULE ? x + y : diagonal[l];
-            // The same in axes of the shape.
+            // The same in axes of the shape. A minus sign tells what a cylinder holds.
             around[0][l] = x;
             const bool is_whole = (k == K_BOX) | (k == K_ELLIPSOID);
             const float up = k == K_CAPSULE ? x + y : y;
-            around[1][l] = is_whole ? y : x;
+            around[1][l] = k == K_BOX ? y : k == K_ELLIPSOID ? -y : -x;
             around[2][l] = is_whole ? z : k == K_ROUND ? x : up;
         }
         int has_curved = 0;

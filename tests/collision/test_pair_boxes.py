@@ -10,6 +10,8 @@ from pluriverse.collision.shape_state import ANY_SPEED, ShapePlace
 
 SHAPE_COUNT = 30
 FIRST_PAIR, FIRST_SHAPE, FIRST_WORD = 5, 2, 1
+# sqrt(u^2 + v^2) is at most the larger and this share of the smaller.
+CORNER = np.sqrt(2.0) - 1.0
 
 
 @wp.kernel(enable_backward=False, module="tests.collision.pair_boxes")
@@ -42,13 +44,14 @@ def drop_unaffected(
 
 
 def make_places(rng: np.random.Generator) -> np.ndarray:
-    """Return boxes of all sizes, turned and moving at random; some shapes stand still, one is a plane."""
+    """Return boxes and cylinders, turned and moving at random; some shapes stand still, one is a plane."""
     places = np.zeros(SHAPE_COUNT, dtype=wp.zeros(1, dtype=ShapePlace, device="cpu").numpy().dtype)
     turns, _ = np.linalg.qr(rng.normal(size=(SHAPE_COUNT, 3, 3)))
     places["rotation"] = turns.reshape(places["rotation"].shape)
     for name, size in (("origin", 0.3), ("middle", 0.05), ("velocity", 1.0), ("spin", 3.0)):
         places[name] = rng.normal(size=(SHAPE_COUNT, 3)) * size
     places["half"] = rng.uniform(0.01, 0.2, (SHAPE_COUNT, 3))
+    places["half"][1::3, 1] *= -1.0  # cylinders, or what they hold
     places["radius"] = np.linalg.norm(places["half"], axis=1) + 0.01
     places["lead"] = rng.uniform(0.005, 0.03, SHAPE_COUNT)
     places["change"] = rng.uniform(0.0, 0.5, SHAPE_COUNT)
@@ -83,16 +86,23 @@ def acting_distance(lead: np.ndarray, speed: np.ndarray, spin: np.ndarray) -> np
     return lead * speed / np.maximum(1.0 - lead * spin, LEAST_SHARE)
 
 
+def half_width(half: np.ndarray, cosines: np.ndarray) -> np.ndarray:
+    """Return how far shapes reach along three directions, given by cosines [pair, direction, axis]."""
+    u, v, w = np.moveaxis(cosines * np.abs(half)[:, None], 2, 0)
+    corner = np.where(half[:, 1] < 0.0, CORNER, 1.0)[:, None]
+    return np.maximum(u, v) + corner * np.minimum(u, v) + w
+
+
 def box_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the distance of two boxes, as the axes of either show it, less what rounding may take."""
     apart = (b["origin"] - a["origin"]) + (b["middle"] - a["middle"])
     turn0, turn1 = a["rotation"].reshape(-1, 3, 3), b["rotation"].reshape(-1, 3, 3)
     cosines = np.abs(np.einsum("nij,nik->njk", turn0, turn1))
-    gap0 = np.abs(np.einsum("nij,ni->nj", turn0, apart)) - a["half"]
-    gap0 -= np.einsum("njk,nk->nj", cosines, b["half"])
-    gap1 = np.abs(np.einsum("nij,ni->nj", turn1, apart)) - b["half"]
-    gap1 -= np.einsum("njk,nj->nk", cosines, a["half"])
-    lengths = np.abs(apart).sum(axis=1) + a["half"].sum(axis=1) + b["half"].sum(axis=1)
+    half0, half1 = np.abs(a["half"]), np.abs(b["half"])
+    gap0 = np.abs(np.einsum("nij,ni->nj", turn0, apart)) - half0 - half_width(b["half"], cosines)
+    gap1 = np.abs(np.einsum("nij,ni->nj", turn1, apart)) - half1
+    gap1 -= half_width(a["half"], cosines.transpose(0, 2, 1))
+    lengths = np.abs(apart).sum(axis=1) + half0.sum(axis=1) + half1.sum(axis=1)
     return np.maximum(length(np.maximum(gap0, 0.0)), length(np.maximum(gap1, 0.0))) - BOX_ROUNDING * lengths
 
 
@@ -269,8 +279,34 @@ def test_pairs_that_move_as_assumed_are_left_out():
     np.testing.assert_array_equal(after[clear], expected[clear])
 
 
+def test_cylinders_side_by_side_are_told_apart():
+    """Upright cylinders, turned about their axes, are as far apart as circles are, though boxes overlap."""
+    places = make_places(np.random.default_rng(5))[:2]
+    places[:] = np.zeros(1, dtype=places.dtype)
+    places["half"], places["extent"] = (0.09, -0.09, 0.05), 0.15
+    places["origin"][1, 0] = 0.2
+    half = np.sqrt(0.5)
+    places["rotation"] = np.array([half, -half, 0.0, half, half, 0.0, 0.0, 0.0, 1.0]).reshape(
+        places["rotation"].shape[1:]
+    )
+    places["threshold"], places["gap_threshold"] = 0.002, 0.05
+    for distance, stays in ((0.182, True), (0.2, False)):
+        places["origin"][1, 1] = distance * 0.6
+        places["origin"][1, 0] = distance * 0.8
+        near = to_words(np.ones(1, dtype=bool))
+        shapes = [wp.array([0] * FIRST_PAIR + [-1 - one], dtype=int, device="cpu") for one in (0, 1)]
+        wp.launch(
+            drop_distant,
+            dim=1,
+            inputs=[wp.array(places, dtype=ShapePlace, device="cpu"), *shapes, 0, 1, 1],
+            outputs=[near],
+            device="cpu",
+        )
+        assert from_words(near, 1)[0] == stays
+
+
 def test_the_distance_of_boxes_is_a_lower_bound():
-    """No two points of two boxes are closer than the bound that decides."""
+    """No two points of two boxes or cylinders are closer than the bound that decides."""
     rng = np.random.default_rng(4)
     places = make_places(rng)
     shape0, shape1 = make_pairs(rng)
@@ -279,9 +315,11 @@ def test_the_distance_of_boxes_is_a_lower_bound():
     for _ in range(200):
         points = []
         for place in (a, b):
-            local = (
-                place["half"] * np.sign(rng.uniform(-1.0, 1.0, (len(a), 3))) * rng.random((len(a), 1)) ** 0.1
-            )
+            local = np.sign(rng.uniform(-1.0, 1.0, (len(a), 3))) * rng.random((len(a), 1)) ** 0.1
+            angle = rng.uniform(0.0, 2.0 * np.pi, len(a))
+            is_round = place["half"][:, 1] < 0.0
+            local[is_round, :2] = np.stack([np.cos(angle), np.sin(angle)], axis=1)[is_round]
+            local *= np.abs(place["half"])
             turned = np.einsum("nij,nj->ni", place["rotation"].reshape(-1, 3, 3), local)
             points.append(place["origin"] + place["middle"] + turned)
         assert (length(points[1] - points[0]) >= bound).all()
