@@ -7,7 +7,9 @@ import warp as wp
 from pluriverse import Model, ModelBuilder, ShapeConfig, Simulation, SolverSAP
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.contact_loops import contact_loop_functions
 from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, DILATION_SHARE, DILATION_SPEED
+from pluriverse.solvers.sap.held_states import held_state_functions
 from pluriverse.solvers.sap.impulse_sweeps import SWEEP_COUNT, impulse_sweep_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
@@ -18,7 +20,16 @@ BODY_COUNT = SIDE**3
 
 REAL = wp.float64
 sweeps = impulse_sweep_functions(REAL, REAL, REAL)
+held, loops = held_state_functions(REAL, REAL), contact_loop_functions(REAL, REAL)
 DynamicsData, SapData = workspace_struct(REAL), sap_struct(REAL, REAL)
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def hold_world(sap: SapData):
+    _thread, _ = wp.tid()
+    held.shift_velocities(sap, 0)
+    loops.evaluate_slots(sap, sap.contact_start[0], sap.contact_start[0] + sap.contact_count[0])
+    held.extend_impulses(sap, 0)
 
 
 @wp.kernel(enable_backward=False, module="unique")
@@ -162,6 +173,35 @@ def _sweep_reference(sap, mass: np.ndarray, velocity: np.ndarray, dofs: list[np.
             impulses[slot] = new
             velocity += inverse @ jacobian.T @ (new - old)
     return velocity
+
+
+def test_held_states_continue_impulses_linearly():
+    """gamma(u_0) - G (u - u_0) is gamma(u) but for the square of the difference, where no state changes."""
+    model = _falling_boxes((6,))
+    solver = SolverSAP(model)
+    simulation = Simulation(model, solver, dt=DT, threads=1, record=False)
+    simulation.step(60)
+    sap = solver.workspace
+    count = int(sap.contact_count.numpy()[0])
+    impulses = []
+    rng = np.random.default_rng(7)
+    velocity = sap.contact_velocity.numpy()
+    # On the CPU these are the arrays themselves.
+    slope = sap.contact_slope.numpy()
+    for share in (0.0, 1e-6):
+        size = np.abs(sap.contact_impulse.numpy()) * sap.contact_rt.numpy()[:, None]
+        slope[:] = share * size * rng.uniform(-1.0, 1.0, size.shape)
+        before = velocity.copy()
+        wp.launch(hold_world, dim=(1, 1), inputs=[sap.data], device="cpu")
+        np.testing.assert_allclose(velocity[:count], (before - slope)[:count], rtol=0.0, atol=1e-15)
+        impulses.append(sap.contact_impulse.numpy()[:count].copy())
+        velocity[:] = before
+    acts = impulses[0][:, 2] > 0.0
+    assert acts.sum() > 30
+    assert np.abs(slope[:count][acts]).max() > 0.0
+    scale = np.linalg.norm(impulses[0][acts], axis=1, keepdims=True)
+    change = np.abs(impulses[1] - impulses[0])[acts] / scale
+    assert change.max() < 1e-9  # 1e-6 without the linear part
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.5])

@@ -1,7 +1,7 @@
 """Dilation stage: take out of sliding contacts the velocity by which convex friction would part them.
 
 Reads   contact_velocity, contact_impulse, contact_mu
-Writes  contact_bias, contact_dilation
+Writes  contact_bias, contact_dilation, and the change of s as normal part of contact_slope
 
 The minimum of a convex cost lies on a cone of impulses whose velocities are normal to it. So a contact that
 slides at v_t opens at v_n = v_hat + mu |v_t|, not at v_hat: a box set to 2 m/s at mu = 1 leaves the ground
@@ -9,7 +9,8 @@ at 2 m/s. Coulomb's law is met where the contact is asked for v_hat - s, with s 
 ([Acary2011]). That is a fixed point, found by solving on with the s that a solution has. Where bodies slide
 on, s is that of the last step, and one solve is enough. Where they strike the ground askew, the impact of a
 point mass gives the first estimate. Contacts that stick, or slide slowly, are not touched, so that worlds at
-rest cost what they do with convex friction. Worlds of few contacts need none of this: see `coulomb`.
+rest cost what they do with convex friction; after sweeps over impulses (`impulse_sweeps`) all that slide are,
+since sweeps have solved for it. Worlds of few contacts need none of this: see `coulomb`.
 """
 
 import functools
@@ -18,6 +19,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.math.precision import vec3_type
 from pluriverse.solvers.sap.workspace import sap_struct
 
 # How far s may be from mu |v_t| [m/s, and relative]. A contact parts at no more than this difference.
@@ -33,11 +35,11 @@ DILATION_ITERATIONS_MAX = wp.constant(30)
 @functools.cache
 def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return the functions of this stage for the given precisions."""
-    SapData = sap_struct(real, linear)
+    SapData, vec3 = sap_struct(real, linear), vec3_type(real)
 
     @wp.func
-    def begin_dilation(sap: wp.ref[SapData], world: int, is_solution: int):
-        """Take the first s from the contact velocities where the solver starts."""
+    def begin_dilation(sap: wp.ref[SapData], world: int, is_solution: int, slow: real):
+        """Take the first s, if above `slow`, from the contact velocities where the solver starts."""
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
             mu = sap.contact_mu[slot]
@@ -47,7 +49,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
                 # The impulse that stops v_n takes up to mu |v_n| of |v_t|.
                 speed = wp.max(speed + mu * wp.min(velocity[2], real(0.0)), real(0.0))
             s = mu * speed
-            if not s > real(DILATION_SPEED):
+            if not s > slow:
                 s = real(0.0)
             sap.contact_dilation[slot] = s
             sap.contact_bias[slot] = sap.contact_bias[slot] - s
@@ -55,6 +57,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
     @wp.func
     def correct_contact(sap: wp.ref[SapData], slot: int, round: int) -> int:
         """Update s of a contact to that of the solution; return whether it changed beyond the tolerance."""
+        sap.contact_slope[slot] = vec3()
         velocity, normal = sap.contact_velocity[slot], sap.contact_impulse[slot][2]
         s = sap.contact_dilation[slot]
         v_hat = sap.contact_bias[slot] + s
@@ -73,6 +76,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
             return 0
         sap.contact_dilation[slot] = corrected
         sap.contact_bias[slot] = v_hat - corrected
+        sap.contact_slope[slot] = vec3(real(0.0), real(0.0), corrected - s)
         return 1
 
     @wp.func

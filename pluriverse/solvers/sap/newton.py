@@ -29,9 +29,15 @@ from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.contact_space import TOLERANCE_DOUBLE, TOLERANCE_SINGLE, contact_space_functions
-from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, DILATION_ROUNDS_MAX, dilation_functions
+from pluriverse.solvers.sap.dilation import (
+    DILATION_ITERATIONS_MAX,
+    DILATION_ROUNDS_MAX,
+    DILATION_SPEED,
+    dilation_functions,
+)
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
+from pluriverse.solvers.sap.held_states import held_state_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.impulse_sweeps import SWEEP_ITERATION, impulse_sweep_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
@@ -97,6 +103,8 @@ def _kernels(
     dilation = dilation_functions(real, linear)
     begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
     end_dilation = dilation.end_dilation
+    held = held_state_functions(real, linear)
+    shift_velocities, extend_impulses = held.shift_velocities, held.extend_impulses
     sweep_impulses = impulse_sweep_functions(real, linear, dynamics_real).sweep_impulses
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
     advance_equalities = equality_functions(real, linear).advance_equalities
@@ -168,6 +176,7 @@ def _kernels(
         state = int(ITERATING)
         by_optimality, by_cost = int(0), int(0)
         stagnates = int(0)
+        holds = int(0)  # 1: the next step holds the states of contacts (`held_states`)
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
         sweep_iteration = int(-1)  # at which a heap starts again from sweeps over its impulses, or -1
@@ -234,17 +243,20 @@ def _kernels(
                 if is_start != 0:
                     continue
             elif state == ITERATING:
+                if wp.static(linear is real and not moments):
+                    if holds != 0:
+                        extend_impulses(sap, world)
                 joint_impulses(topology, dynamics, sap, world)
                 norms = gradient_norms(topology, sap, world)
                 energy = half * numbers_work(sap.residual, sap.velocity, sap.velocity_free, dof0, dof_count)
                 cost_previous = cost
                 cost = energy + term_cost
-                if norms[0] <= options.optimality_abs_tol + options.optimality_rel_tol * wp.max(
-                    norms[1], norms[2]
+                if holds == 0 and norms[0] <= options.optimality_abs_tol + (
+                    options.optimality_rel_tol * wp.max(norms[1], norms[2])
                 ):
                     by_optimality = 1
                     running = 0
-                if iteration > 0 and alpha > options.cost_alpha_min:
+                if iteration > 0 and alpha > options.cost_alpha_min and holds == 0:
                     slack = options.cost_abs_tol + options.cost_rel_tol * half * (
                         wp.abs(cost) + wp.abs(cost_previous)
                     )
@@ -272,6 +284,10 @@ def _kernels(
             elif running == 0 and iteration < DILATION_ITERATIONS_MAX:
                 if correct_dilation(sap, world, dilation_round) != 0:
                     again = 1
+                    if wp.static(linear is real and not moments and not equality):
+                        if few_contacts == 0:
+                            holds = 1
+                            shift_velocities(sap, world)
                     dilation_round += 1
                     alpha = real(0.0)
                     by_optimality, by_cost = 0, 0
@@ -297,7 +313,7 @@ def _kernels(
                             1,
                         )
                         end_dilation(sap, world)
-                        begin_dilation(sap, world, 1)
+                        begin_dilation(sap, world, 1, real(0.0))
                         dilation_round = 0
                         has_momenta = 0
                         alpha = real(0.0)
@@ -329,7 +345,7 @@ def _kernels(
                     # From here on friction is convex, but for what `dilation` takes out of it.
                     coulomb = 0
                     release_bounds(sap, world)
-                    begin_dilation(sap, world, wp.where(iteration > 0, 1, start))
+                    begin_dilation(sap, world, wp.where(iteration > 0, 1, start), real(DILATION_SPEED))
                     sweep_iteration = iteration + SWEEP_ITERATION
                     if wp.static(equality):
                         if (
@@ -410,6 +426,25 @@ def _kernels(
                     if wp.static(equality):
                         measure_springs(topology, sap, world, sap.direction, sap.spring_slope)
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
+                if wp.static(linear is real and not moments):
+                    if holds != 0:
+                        holds = 0
+                        iteration += 1
+                        alpha = real(0.0)
+                        numbers_add(sap.direction, dof0, dof_count, real(1.0), sap.velocity)
+                        numbers_add(sap.direction_momentum, dof0, dof_count, real(1.0), sap.residual)
+                        term_velocities(
+                            topology,
+                            dynamics,
+                            sap,
+                            world,
+                            sap.velocity,
+                            sap.contact_velocity,
+                            sap.contact_spin,
+                            sap.equality_velocity,
+                            1,
+                        )
+                        continue
                 line = Line()
                 line.cost = cost
                 line.slope = numbers_dot(sap.gradient, sap.direction, dof0, dof_count)
