@@ -65,16 +65,24 @@ class IndexErrors:
         self.bound = wp.zeros(len(IndexKind), dtype=wp.int32, device=device)
         self._host_count: np.ndarray | None = None
 
-    def take(self) -> Iterator[WrongIndices]:
-        """Yield the kinds with invalid indices since the last call, and restart the counters."""
+    @property
+    def exist(self) -> bool:
+        """Whether there are invalid indices since the last call of `take`."""
+        return bool(np.count_nonzero(self._counts()))
+
+    def _counts(self) -> np.ndarray:
         counts = self._host_count
         if counts is None:
             counts = self.count.numpy()
             if self.count.device.is_cpu:
                 self._host_count = counts  # a view, which sees what kernels write
-        if not np.count_nonzero(counts):
+        return counts
+
+    def take(self) -> Iterator[WrongIndices]:
+        """Yield the kinds with invalid indices since the last call, and restart the counters."""
+        if not self.exist:
             return
-        counts = counts.copy()
+        counts = self._counts().copy()
         examples, bounds = self.example.numpy().copy(), self.bound.numpy().copy()
         self.count.zero_()
         for kind in IndexKind:

@@ -255,7 +255,7 @@ class Simulation:
             )
         if count == 0:
             return
-        if self._loop.is_forked and self._model.device.is_cuda:
+        if self._model.device.is_cuda and self._loop.is_forked:
             raise SimulationError(
                 "Simulation.step: this process was forked from the one that made the simulation, and cannot "
                 "use its GPU. Start processes with multiprocessing.get_context('spawn')."

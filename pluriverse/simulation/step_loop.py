@@ -17,6 +17,7 @@ from pluriverse.simulation.carry_over import CarryOver
 from pluriverse.simulation.chunks import THREAD_WORK_BYTES, world_byte_counts
 from pluriverse.simulation.precompilation import go_on_precompiling, modules_compiled_later
 from pluriverse.simulation.recording import ChunkRecording
+from pluriverse.simulation.shared_replay import ReplayPlan, SharedReplay, is_shareable
 from pluriverse.simulation.stages import StepStage
 from pluriverse.simulation.statistics import Statistics, count_steps
 from pluriverse.simulation.worker_pool import WorkerPool
@@ -103,6 +104,9 @@ class StepLoop:
         self.thread_count = (threads or _core_count()) if model.device.is_cpu and record else 1
         """Number of threads that step the worlds."""
         self._pool = WorkerPool(self.thread_count)
+        self._shared_replay: SharedReplay | None = None
+        # What the last call replayed, which mostly is what the next one does: steps, threads and graphs.
+        self._plan: tuple[int, int, list[list[wp.Graph]], ReplayPlan | None] | None = None
         self._chunks: list[ChunkRecording] | None = None
         self._graph_version = solver.graph_version
         self._step_bytes = 0.0
@@ -120,12 +124,13 @@ class StepLoop:
 
     def discard(self) -> None:
         """Record again before the next step."""
-        self._chunks = None
+        self._chunks = self._plan = None
 
     def close(self) -> None:
         """End the threads."""
         self._pool.close()
         self.thread_count = 1
+        self._plan = None
 
     def prepare(self, step_count: wp.array[wp.int64]) -> None:
         """Compile and record the step; `step_count` is what counts steps on the device."""
@@ -160,7 +165,7 @@ class StepLoop:
                     chunk.graphs(1)
                     if self.thread_count > 1:
                         chunk.parts(self._part_count)
-        self._chunks = chunks
+        self._chunks, self._plan = chunks, None
 
     def launch(self, count: int) -> None:
         """Launch steps, so that they become part of a user's recording.
@@ -181,21 +186,37 @@ class StepLoop:
     def run(self, count: int) -> None:
         """Make steps."""
         assert self._chunks is not None
-        launched = [stage for stage in self.stages if not stage.is_recorded]
+        launched = [stage for stage in self.stages if not stage.is_recorded] if self.stages else None
         if launched:
             self._make_interleaved_steps(count, launched)
         elif self._record:
-            useful_threads = 1 + int(self._step_bytes * count / THREAD_WORK_BYTES)
-            thread_count = min(useful_threads, self.thread_count, len(self._chunks))
-            recordings = [
-                chunk.parts(self._part_count) if count == 1 and thread_count > 1 else chunk.graphs(count)
-                for chunk in self._chunks
-            ]
-            self._replay(recordings, thread_count)
+            if self._plan is None or self._plan[0] != count:
+                self._plan = self._plan_steps(count)
+            _, thread_count, recordings, plan = self._plan
+            if plan is None:
+                self._replay(recordings, thread_count)
+            else:
+                if self._shared_replay is None:
+                    self._shared_replay = SharedReplay(self._pool, self.thread_count)
+                self._shared_replay.run(plan, thread_count)
         else:
             for chunk in self._chunks:
                 chunk.launch(count)
         go_on_precompiling()
+
+    def _plan_steps(self, count: int) -> tuple[int, int, list[list[wp.Graph]], ReplayPlan | None]:
+        """Return what makes `count` steps: that number, the threads, the graphs, and the same for threads."""
+        assert self._chunks is not None
+        useful_threads = 1 + int(self._step_bytes * count / THREAD_WORK_BYTES)
+        thread_count = min(useful_threads, self.thread_count, len(self._chunks))
+        recordings = [
+            chunk.parts(self._part_count) if count == 1 and thread_count > 1 else chunk.graphs(count)
+            for chunk in self._chunks
+        ]
+        plan = None
+        if thread_count > 1 and is_shareable(recordings):
+            plan = ReplayPlan(recordings, SLICES_PER_CHUNK)
+        return count, thread_count, recordings, plan
 
     def _make_interleaved_steps(self, count: int, launched: Sequence[StepStage]) -> None:
         """Make steps with Python code between the solver steps, for stages that cannot be recorded."""

@@ -60,8 +60,7 @@ class WorkerPool:
         if thread_count == 1:
             work(_NEVER)
             return
-        if os.getpid() != self._threads_process:
-            self._start(len(self._inboxes) + 1)
+        self._restart_after_fork()
         stop = threading.Event()
         tasks: list[_Task] = []
         failure: BaseException | None = None
@@ -85,6 +84,18 @@ class WorkerPool:
             failure = failure or task.failure
         if failure is not None:
             raise failure
+
+    def post(self, index: int, function: Callable[[int], None], argument: int) -> None:
+        """Let thread number `index`, not counting the calling one, call a function some time; wait for none.
+
+        The function must not raise.
+        """
+        self._restart_after_fork()
+        self._inboxes[index].put(_Task(lambda stop: function(argument), _NEVER))
+
+    def _restart_after_fork(self) -> None:
+        if os.getpid() != self._threads_process:
+            self._start(len(self._inboxes) + 1)
 
     def close(self) -> None:
         """End the threads."""

@@ -16,6 +16,7 @@ import warp as wp
 
 from pluriverse.collision.contact_horizon import ContactHorizon
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
+from pluriverse.launch import same_memory
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
 from pluriverse.model.indices import IndexKind
@@ -42,6 +43,7 @@ from pluriverse.warnings import (
 
 # Number of worlds that a message lists by index; it only counts the rest.
 _WORLDS_NAMED = 8
+_TROUBLES = ("world_frozen", "truncated_step_count", "unconverged_step_count")
 _NO_WORLDS = np.zeros(0, dtype=np.int64)
 # Calls that take indices on the device, for messages.
 _CALLS_WITH_INDICES = {
@@ -113,13 +115,16 @@ class SolverBase(abc.ABC):
             "last_converged",
             "last_contact_count",
             "last_truncated_contact_count",
-            "unconverged_step_count",
-            "truncated_step_count",
             "needed_contact_count",
             "readmitted_step_count",
-            "world_frozen",
         ):
             setattr(self, name, wp.zeros(model.world_count, dtype=wp.int32, device=model.device))
+        # What `report` looks for after every call of a step is in one array, since that is a single look.
+        count = model.world_count
+        self._troubles = wp.zeros(len(_TROUBLES) * count, dtype=wp.int32, device=model.device)
+        for place, name in enumerate(_TROUBLES):
+            part = same_memory(self._troubles, wp.int32, (count,), byte_offset=4 * place * count)
+            setattr(self, name, part)
         # Of steps in a row between which nobody reads anything: whether one comes before this, and after it.
         self._follows_step = False
         self._is_followed = False
@@ -332,6 +337,8 @@ class SolverBase(abc.ABC):
             ConvergenceError: In strict mode, if a step did not converge.
         """
         self._report_device_indices(strict=strict)
+        if not np.count_nonzero(self._host_view("troubles", self._troubles)):
+            return
         frozen = self._new_worlds("frozen", self.world_frozen)
         if frozen.size:
             self._raise_or_warn(
@@ -387,6 +394,8 @@ class SolverBase(abc.ABC):
 
     def _report_device_indices(self, *, strict: bool) -> None:
         """Report indices on the device that named no world, environment or row of a view."""
+        if not self.model.index_errors.exist:
+            return
         for wrong in self.model.index_errors.take():
             noun = wrong.kind.name.lower()
             found = "1 index" if wrong.count == 1 else f"{wrong.count} indices"
@@ -438,12 +447,7 @@ class SolverBase(abc.ABC):
 
     def _new_worlds(self, kind: str, counts: wp.array) -> np.ndarray:
         """Return the worlds whose count is non-zero and that were not reported for this kind yet."""
-        view = self._host_views.get(kind)
-        if view is None or view[0] is not counts:
-            view = counts, counts.numpy()
-            if self.model.device.is_cpu:
-                self._host_views[kind] = view  # it sees what kernels write
-        values = view[1]
+        values = self._host_view(kind, counts)
         if not np.count_nonzero(values):
             return _NO_WORLDS
         bad = values != 0
@@ -451,6 +455,15 @@ class SolverBase(abc.ABC):
         new = bad if known is None else bad & ~known
         self._reported[kind] = bad if known is None else bad | known
         return np.flatnonzero(new)
+
+    def _host_view(self, kind: str, counts: wp.array) -> np.ndarray:
+        """Return numbers of the device on the host; on a CPU a view, made once."""
+        view = self._host_views.get(kind)
+        if view is None or view[0] is not counts:
+            view = counts, counts.numpy()
+            if self.model.device.is_cpu:
+                self._host_views[kind] = view  # it sees what kernels write
+        return view[1]
 
     @staticmethod
     def _raise_or_warn(
