@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import warp as wp
 
 from pluriverse.kernel_progress import declared_modules, install
+from pluriverse.kernel_source import install as install_simplification
 from pluriverse.launch_list import LaunchList, is_supported, make_launches
 from pluriverse.precompiled_headers import share_headers
 
@@ -37,6 +38,7 @@ _launched: set[str] = set()
 # The list that launches go into while `record` makes one; whoever reads or writes it holds RECORDING.
 _list: LaunchList | None = None
 install()
+install_simplification()
 
 
 if hasattr(os, "register_at_fork"):

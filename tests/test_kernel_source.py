@@ -1,0 +1,79 @@
+"""Kernel sources: functions that are called once are copied before they are simplified, to equal results."""
+
+import re
+
+import numpy as np
+import warp as wp
+
+from pluriverse.kernel_source import install, simplify_source
+
+SOURCE = """#define WP_NO_BFLOAT16
+CUDA_CALLABLE Pair add(const Pair& a, const Pair& b)
+CUDA_CALLABLE void adj_atomic_add(Pair* p, Pair t)
+static CUDA_CALLABLE wp::int32 native_0(
+static WP_NOINLINE wp::int32 large_0(
+    native_0(x);
+static wp::vec_t<3, wp::float32> once_0(
+    large_0(x);
+static void twice_0(
+static void adj_once_0(
+template <bool wp_linear_contiguous>
+static void step_1a2b_cpu_kernel_forward(
+    once_0(x); twice_0(x); twice_0(y); another_once_0(z);
+"""
+
+
+def test_only_functions_that_are_called_once_and_have_no_hint_are_copied_first():
+    """Native functions, those with a hint, those of derivatives and those called twice stay as they are."""
+    expected = SOURCE
+    for before, after in (
+        ("CUDA_CALLABLE Pair", "inline CUDA_CALLABLE Pair"),
+        ("CUDA_CALLABLE void adj", "inline CUDA_CALLABLE void adj"),
+        ("static wp::vec_t", "static WP_FORCEINLINE wp::vec_t"),
+        ("static void step", "static WP_FORCEINLINE void step"),
+    ):
+        assert expected.count(before) == 1
+        expected = expected.replace(before, after)
+    assert simplify_source(SOURCE) == expected
+
+
+@wp.func
+def fuse(a: float, b: float, c: float) -> float:
+    return a * b + c * c
+
+
+@wp.func
+def chain(a: float, b: float, c: float) -> float:
+    return a * fuse(a, b, c) + wp.sin(b) * c
+
+
+def make_kernel(module: str):
+    @wp.kernel(enable_backward=False, module=module)
+    def evaluate(numbers: wp.array2d[float], result: wp.array[float]):
+        thread, _ = wp.tid()
+        result[thread] = chain(numbers[thread, 0], numbers[thread, 1], numbers[thread, 2])
+
+    return evaluate
+
+
+def test_warp_compiles_modules_of_this_package_from_changed_sources_to_equal_bits(monkeypatch, tmp_path):
+    """The text that Warp makes has what is looked for, and results are those of the text as it was."""
+    install()
+    wp.init()  # which sets the folder
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    rng = np.random.default_rng(5)
+    numbers = wp.array(rng.normal(size=(1000, 3)), dtype=float, device="cpu")
+    results = []
+    for module in ("pluriverse.evaluation", "others.evaluation"):
+        result = wp.full(1000, np.nan, dtype=float, device="cpu")
+        wp.launch(make_kernel(module), dim=(1000, 1), inputs=[numbers, result], device="cpu")
+        results.append(result.numpy())
+    np.testing.assert_array_equal(*results)
+    ours, others = (
+        next(tmp_path.glob(f"wp_{name}.evaluation_*/*.cpp")).read_text() for name in ("pluriverse", "others")
+    )
+    assert simplify_source(others) != others
+    for name in (r"void \w+_cpu_kernel_forward", r"wp::float32 fuse_0", r"wp::float32 chain_0"):
+        assert re.search(rf"^static {name}\(", others, flags=re.MULTILINE)
+        assert re.search(rf"^static WP_FORCEINLINE {name}\(", ours, flags=re.MULTILINE)
+    assert others.startswith("#define WP_NO_BFLOAT16\n")
