@@ -14,29 +14,11 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.dense import CTYPE
+from pluriverse.math.eight_numbers import EIGHT_NUMBERS
 from pluriverse.math.precision import mat33_type, vec3_type
 
 COMPONENTS_MAX = 72
-"""Most impulse components m that `contact_step` and `balance_contacts` (`math.contact_balance`) can take."""
-
-# Eight numbers, which a CPU computes with at once.
-_EIGHT = """
-#ifdef __clang__
-    typedef V V8 __attribute__((ext_vector_type(8), aligned(sizeof(V))));
-    auto load = [](const V* from) { return *(const V8*)from; };
-    auto store = [](V* to, const V8 x) { *(V8*)to = x; };
-#else
-    struct V8 {
-        V e[8];
-        V8 operator+(V8 x) const { for (int i = 0; i < 8; ++i) x.e[i] = e[i] + x.e[i]; return x; }
-        V8 operator-(V8 x) const { for (int i = 0; i < 8; ++i) x.e[i] = e[i] - x.e[i]; return x; }
-        V8 operator*(const V x) const { V8 y; for (int i = 0; i < 8; ++i) y.e[i] = e[i] * x; return y; }
-    };
-    auto load = [](const V* from) { V8 x; for (int i = 0; i < 8; ++i) x.e[i] = from[i]; return x; };
-    auto store = [](V* to, const V8& x) { for (int i = 0; i < 8; ++i) to[i] = x.e[i]; };
-#endif
-    const int pad = (m + 7) & ~7;
-"""
+"""Most impulse components m that `contact_step` can take."""
 
 # Rows of X are sparse: a contact acts on the joints between two bodies. Those rows that have anything in two
 # blocks of eight columns are listed, and their products summed in registers, for four rows of W at a time.
@@ -280,7 +262,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
     # What is left of a stiffness [relative] that is rounding.
     tiny = "const V tiny = V(1e-13);" if real is wp.float64 else "const V tiny = V(1e-6f);"
 
-    @wp.func_native(types + _EIGHT + _MOBILITY)
+    @wp.func_native(types + EIGHT_NUMBERS + pad + _MOBILITY)
     def contact_mobility(
         H: wp.array[linear],
         base: int,
@@ -300,7 +282,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         ubase: int,
     ): ...
 
-    @wp.func_native(types + _EIGHT + _VELOCITIES)
+    @wp.func_native(types + EIGHT_NUMBERS + pad + _VELOCITIES)
     def add_velocities(
         x: wp.array[real],
         xbase: int,

@@ -48,17 +48,14 @@ def _solve(seed: int):
         "contact_bias": np.zeros(CONTACTS),
         "contact_soft": np.full(CONTACTS, 1e-12),
     }
-    vectors = ("impulse", "velocity", "impulse_step", "velocity_step", "slide", "compliance", "wanted")
     for name, values in numbers.items():
         setattr(sap, name, wp.array(values, dtype=wp.float64, device="cpu"))
-    for name in vectors:
+    for name in ("impulse", "velocity"):
         setattr(sap, f"space_{name}", wp.zeros(CONTACTS, dtype=wp.vec3d, device="cpu"))
     sap.contact_velocity = wp.zeros(CONTACTS, dtype=wp.vec3d, device="cpu")
     sap.space_free = wp.array(free, dtype=wp.vec3d, device="cpu")
     sap.space_velocity = wp.array(free, dtype=wp.vec3d, device="cpu")
     sap.space_slot = wp.array(np.arange(CONTACTS), dtype=int, device="cpu")
-    sap.space_order = wp.zeros(CONTACTS, dtype=int, device="cpu")
-    sap.space_held = wp.zeros(CONTACTS, dtype=int, device="cpu")
     found = wp.zeros(1, dtype=int, device="cpu")
     wp.launch(find, dim=(1, 1), inputs=[sap, OPTIMALITY_DEFAULT], outputs=[found], device="cpu")
     impulse = sap.space_impulse.numpy()

@@ -18,8 +18,8 @@ Where states recur, a contact sticks and opens in turns, say, half of a step is 
 the contact slides. Otherwise a limp ANYmal took bounds of friction in one step of ten: 39 instead of 14 µs.
 
 Most contacts keep to their states after the first iteration or two, while the others find the directions in
-which they slide. So those that stick are eliminated from the system of all contacts once, and again only
-when one of them slips or opens. Contacts that did are left to the small system of the others from then on.
+which they slide. So those that stick are held in the system of all contacts (`contact_balance`), where one
+that begins or ends to stick costs three columns, and each iteration solves for those that slide only.
 
 Without impulses z says which contacts close, but not how they slide: where a robot keeps sliding, most begin
 by sticking, and alternate for six iterations. So the first iteration takes the states at the start of the
@@ -32,112 +32,216 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.math.contact_balance import contact_balance_functions
-from pluriverse.math.precision import vec3_type
+from pluriverse.math.contact_balance import BALANCE, CONTACTS_MAX, EXCHANGE
+from pluriverse.math.dense import CTYPE
+from pluriverse.math.eight_numbers import EIGHT_NUMBERS, UNWEAVE
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
-from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
+
+assert SPACE_CONTACTS_MAX <= CONTACTS_MAX
 
 # Iterations; where states recur in spite of shorter steps, more do not help.
-ITERATIONS_MAX = wp.constant(20)
+ITERATIONS_MAX = 20
 # States recur where, after so many iterations, the squared error is more than this share of what it was two
 # iterations ago, and more than this much of the impulses. Then so much of the step is made.
-RECURRING_ITERATIONS = wp.constant(4)
-RECURRING_SHARE, RECURRING_ERROR = wp.constant(0.25), wp.constant(1e-6)
-RECURRING_STEP = wp.constant(0.5)
+RECURRING_ITERATIONS = 4
+RECURRING_SHARE, RECURRING_ERROR = 0.25, 1e-6
+RECURRING_STEP = 0.5
 # How far impulses may be from what their states say [relative].
 TOLERANCE_DOUBLE, TOLERANCE_SINGLE = 1e-9, 1e-5
 # Factor by which the square of a small error has to fall to be worth a further iteration.
-PROGRESS = wp.constant(0.1)
+PROGRESS = 0.1
 # A contact begins as one that slides where its speed is this many times that at which it creeps.
-SLIDING_CREEPS = wp.constant(100.0)
-# Contacts that `hold_contacts` has eliminated, and those that did not stick after that.
-HELD, LEFT = wp.constant(1), wp.constant(2)
+SLIDING_CREEPS = 100.0
 # Share of a turning contact below which its friction is a force of a given direction.
-TURNING_MIN = wp.constant(1e-9)
+TURNING_MIN = 1e-9
+
+_CONSTANTS = "".join(
+    f"constexpr V {name} = V({value});\n"
+    for name, value in (
+        ("RECURRING_SHARE", RECURRING_SHARE),
+        ("RECURRING_ERROR", RECURRING_ERROR),
+        ("RECURRING_STEP", RECURRING_STEP),
+        ("PROGRESS", PROGRESS),
+        ("SLIDING_CREEPS", SLIDING_CREEPS),
+        ("TURNING_MIN", TURNING_MIN),
+    )
+) + (
+    f"constexpr int CONTACTS = {SPACE_CONTACTS_MAX}, ITERATIONS_MAX = {ITERATIONS_MAX};\n"
+    f"constexpr int RECURRING_ITERATIONS = {RECURRING_ITERATIONS};\n"
+)
+
+_GATHER = """
+    const V* W = sap.space_mobility.data + w;
+    V* A = (V*)(((size_t)(sap.space_work.data + work) + 63) & ~(size_t)63);  // of whole lines of the cache
+"""
+
+_TERMS = """
+    alignas(64) V rt[LANES], rn[LANES], mu[LANES], bias[LANES], soft[LANES], wt[LANES], wn[LANES];
+    alignas(64) V start0[LANES], start1[LANES];
+    alignas(64) V p[3 * LANES], u[3 * LANES], before_p[3 * LANES], before_u[3 * LANES];
+    const V* free_rate = (const V*)(sap.space_free.data + region);
+    V* impulse = (V*)(sap.space_impulse.data + region);
+    V* velocity = (V*)(sap.space_velocity.data + region);
+    auto of = [](const auto& array, int slot) {
+        return (const V*)((const char*)array.data + slot * (long long)array.strides[0]);
+    };
+    const int pad = (3 * count + 7) & ~7;
+    begin_exchange(W, free_rate);
+    for (int i = 0; i < wide; ++i) p[i] = u[i] = V(0);
+    for (int c = 0; c < 8 * groups; ++c) {
+        if (c >= count) {
+            // No contact: always open.
+            rt[c] = rn[c] = soft[c] = wt[c] = wn[c] = V(1);
+            mu[c] = bias[c] = start0[c] = start1[c] = V(0);
+            u[lane(c) + 16] = b[lane(c) + 16] = V(1);
+            continue;
+        }
+        const int slot = sap.space_slot.data[region + c];
+        rt[c] = *of(sap.contact_rt, slot);
+        rn[c] = *of(sap.contact_rn, slot);
+        mu[c] = *of(sap.contact_mu, slot);
+        bias[c] = *of(sap.contact_bias, slot);
+        soft[c] = *of(sap.contact_soft, slot);
+        const V* start = of(sap.contact_velocity, slot);
+        start0[c] = start[0];
+        start1[c] = start[1];
+        const V* diagonal = W + 3 * c * (pad + 1);
+        wt[c] = V(0.5) * (diagonal[0] + diagonal[pad + 1]);
+        wn[c] = diagonal[2 * (pad + 1)];
+        for (int k = 0; k < 3; ++k) {
+            p[lane(c) + 8 * k] = impulse[3 * c + k];
+            u[lane(c) + 8 * k] = velocity[3 * c + k];
+        }
+    }
+"""
+
+_ITERATE = """
+    const V8 zero = fill(V(0)), one = fill(V(1));
+    const V infinite = V(INFINITY);
+    V least = infinite, last = infinite, earlier = infinite;  // squared errors, relative
+    unsigned held = 0;
+    int found = 0;
+    for (int iteration = 0;; ++iteration) {
+        // The law of each contact's state, and the error of its impulse.
+        unsigned sticks = 0, slides = 0, turns = 0;
+        V8 errors = zero, norms = zero;
+        for (int g = 0; g < groups; ++g) {
+            const int j = 8 * g;
+            const V8 p0 = load(p + 3 * j), p1 = load(p + 3 * j + 8), p2 = load(p + 3 * j + 16);
+            const V8 u0 = load(u + 3 * j), u1 = load(u + 3 * j + 8), u2 = load(u + 3 * j + 16);
+            const V8 Rt = load(rt + j), Rn = load(rn + j), friction = load(mu + j), round = load(soft + j);
+            const V8 whole = load(wt + j) + Rt;
+            const V8 n = p2 - (u2 - load(bias + j) + Rn * p2) / (load(wn + j) + Rn);
+            const V8 z0 = p0 - (u0 + Rt * p0) / whole, z1 = p1 - (u1 + Rt * p1) / whole;
+            const V8 size = root(z0 * z0 + z1 * z1 + round * round);
+            const V8 limit = friction * n, inverse = one / size;
+            V8 t0 = z0 * inverse, t1 = z1 * inverse, turning = limit * inverse;
+            const M8 closed = n > zero;
+            M8 slips = size > limit;
+            if (is_start && iteration == 0) {
+                const V8 v0 = load(start0 + j), v1 = load(start1 + j);
+                const V8 speed = root(v0 * v0 + v1 * v1);
+                slips = speed > Rt * limit * SLIDING_CREEPS;
+                const V8 back = select(slips, -one / speed, zero);
+                t0 = select(slips, back * v0, t0);
+                t1 = select(slips, back * v1, t1);
+                turning = select(slips, zero, turning);
+            }
+            const V8 share = select(slips, turning, one);
+            const V8 d0 = select(closed, share * z0, zero) - p0, d1 = select(closed, share * z1, zero) - p1;
+            const V8 d2 = select(closed, n, zero) - p2;
+            errors = errors + (d0 * d0 + d1 * d1 + d2 * d2);
+            norms = norms + (p0 * p0 + p1 * p1 + p2 * p2);
+            // Friction follows the normal impulse along t, and turns across it.
+            const M8 slide = closed & slips;
+            const M8 turned = slide & (turning > fill(TURNING_MIN));
+            slides |= bits(slide) << j;
+            turns |= bits(turned) << j;
+            sticks |= (bits(closed) & ~bits(slips)) << j;
+            store(m0 + j, select(slide, friction * t0, zero));
+            store(m1 + j, select(slide, friction * t1, zero));
+            store(m2 + j, select(slide, one, zero));
+            store(e0 + j, select(turned, -t1, zero));
+            store(e1 + j, select(turned, t0, zero));
+            store(across + j, select(turned, Rt + whole * (one - turning) / turning, zero));
+        }
+        V error = V(0), norm = V(0);
+        for (int i = 0; i < 8; ++i) {
+            error += errors[i];
+            norm += norms[i];
+        }
+        found = error <= tolerance * tolerance * norm;
+        const bool is_best = found && (error <= wanted * wanted * norm || error >= PROGRESS * least);
+        if (is_best || iteration >= ITERATIONS_MAX || !(error < infinite)) break;
+        least = error < least ? error : least;
+        const V relative = error / norm;
+        const bool recurs = iteration >= RECURRING_ITERATIONS && relative > RECURRING_SHARE * earlier
+            && relative > RECURRING_ERROR;
+        earlier = last;
+        last = relative;
+        if (recurs) {
+            for (int i = 0; i < wide; ++i) {
+                before_p[i] = p[i];
+                before_u[i] = u[i];
+            }
+        }
+        bool goes_on = true;
+        for (int c = 0; c < count && goes_on; ++c) {
+            if (!((held ^ sticks) >> c & 1)) continue;
+            goes_on = exchange(c, sticks >> c & 1 ? V(1) : V(-1), rt[c], rn[c], bias[c]);
+        }
+        held = sticks;
+        if (!goes_on || !balance(slides, turns, rn, bias)) break;
+        for (int g = 0; g < groups; ++g) {
+            const int j = 8 * g;
+            const V8 n = load(normal + j), x = load(turn + j);
+            store(p + 3 * j, load(m0 + j) * n + load(e0 + j) * x);
+            store(p + 3 * j + 8, load(m1 + j) * n + load(e1 + j) * x);
+            store(p + 3 * j + 16, n);
+        }
+        respond(slides, p, u);
+        for (int g = 0; g < groups; ++g) {
+            // Of contacts that are held, impulses were found.
+            const M8 is_held = zero > load(sign + 8 * g);
+            for (int k = 0; k < 3; ++k) {
+                const int j = 24 * g + 8 * k;
+                const V8 y = load(u + j);
+                const V8 law = k < 2 ? -load(rt + 8 * g) * y : load(bias + 8 * g) - load(rn + 8 * g) * y;
+                store(p + j, select(is_held, y, load(p + j)));
+                store(u + j, select(is_held, law, y));
+            }
+        }
+        if (recurs) {
+            for (int i = 0; i < wide; ++i) {
+                p[i] = before_p[i] + RECURRING_STEP * (p[i] - before_p[i]);
+                u[i] = before_u[i] + RECURRING_STEP * (u[i] - before_u[i]);
+            }
+        }
+    }
+    for (int c = 0; c < count; ++c) {
+        for (int k = 0; k < 3; ++k) {
+            impulse[3 * c + k] = p[lane(c) + 8 * k];
+            velocity[3 * c + k] = u[lane(c) + 8 * k];
+        }
+    }
+    return found;
+"""
 
 
 @functools.cache
 def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `find_coulomb_impulses` for the given precisions."""
-    vec3 = vec3_type(real)
     SapData = sap_struct(real, linear)
-    balance = contact_balance_functions(real)
-    hold_contacts, balance_contacts = balance.hold_contacts, balance.balance_contacts
-    tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
+    tolerance_of = TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE
+    code = f"using V = {CTYPE[real]}; constexpr V tolerance = V({tolerance_of});\n" + _CONSTANTS
+    code += EIGHT_NUMBERS + UNWEAVE + _GATHER + EXCHANGE + BALANCE + _TERMS + _ITERATE
 
-    @wp.func(inline=True)
-    def set_law(sap: wp.ref[SapData], c: int, wn: real, wt: real, is_start: int) -> real:
-        """Write the linear law of a contact's state; return the squared error of its impulse.
-
-        With `is_start`, it slides or sticks as it does before the step.
-        """
-        zero, one = real(0.0), real(1.0)
-        slot = sap.space_slot[c]
-        rt, rn, mu, bias = (
-            sap.contact_rt[slot],
-            sap.contact_rn[slot],
-            sap.contact_mu[slot],
-            sap.contact_bias[slot],
-        )
-        soft = sap.contact_soft[slot]
-        p, u = sap.space_impulse[c], sap.space_velocity[c]
-        normal = p[2] - (u[2] - bias + rn * p[2]) / (wn + rn)
-        compliance = vec3(-one, -one, -one)
-        error = wp.dot(p, p)
-        if normal > zero:
-            share = one / (wt + rt)
-            z0 = p[0] - share * (u[0] + rt * p[0])
-            z1 = p[1] - share * (u[1] + rt * p[1])
-            size = wp.sqrt(z0 * z0 + z1 * z1 + soft * soft)
-            compliance[2] = rn
-            difference = vec3(z0 - p[0], z1 - p[1], normal - p[2])
-            t0, t1 = z0 / size, z1 / size
-            turning = mu * normal / size
-            slides = size > mu * normal
-            if is_start != 0:
-                velocity = sap.contact_velocity[slot]
-                speed = wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-                slides = speed > real(SLIDING_CREEPS) * rt * mu * normal
-                if slides:
-                    t0, t1 = -velocity[0] / speed, -velocity[1] / speed
-                    turning = zero
-            if not slides:
-                compliance[0] = rt
-                compliance[1] = rt
-            else:
-                # Friction follows the normal impulse along t, and turns by q.
-                difference[0] = turning * z0 - p[0]
-                difference[1] = turning * z1 - p[1]
-                sap.space_slide[c] = vec3(t0, t1, mu)
-                if turning > real(TURNING_MIN):
-                    compliance[0] = rt + (one - turning) / (turning * share)
-            error = wp.dot(difference, difference)
-            sap.space_wanted[c] = vec3(zero, zero, bias)
-        sap.space_compliance[c] = compliance
-        return error
-
-    @wp.func(inline=True)
-    def choose_held(sap: wp.ref[SapData], region: int, count: int) -> int:
-        """Choose the contacts to eliminate, those that stick and have not left before; return their number.
-
-        Writes `space_order`, in which they come first.
-        """
-        held = int(0)
-        for c in range(count):
-            if sap.space_compliance[region + c][1] >= real(0.0):
-                if sap.space_held[region + c] != LEFT:
-                    sap.space_held[region + c] = HELD
-                    sap.space_order[region + held] = c
-                    held += 1
-            elif sap.space_held[region + c] == HELD:
-                sap.space_held[region + c] = LEFT
-        place = int(held)
-        for c in range(count):
-            if sap.space_held[region + c] != HELD:
-                sap.space_order[region + place] = c
-                place += 1
-        return held
+    @wp.func_native(code)
+    def iterate(
+        sap: wp.ref[SapData], region: int, count: int, w: int, work: int, wanted: real, is_start: int
+    ) -> int: ...
 
     @wp.func(inline=stages_inline())
     def find_coulomb_impulses(
@@ -149,82 +253,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
         the impulses, if rounding permits: velocities ask for impulses that are off by (W + R) / R of it.
         With `is_start` there are none, and contacts begin as before the step.
         """
-        m = 3 * count
-        stride = (m + 7) / 8 * 8
-        wanted = tolerance * wp.min(optimality / real(OPTIMALITY_DEFAULT), real(1.0))
-        least = real(wp.inf)
-        last, earlier = real(wp.inf), real(wp.inf)  # squared errors, relative
-        found = int(0)
-        iteration = int(0)
-        searching = int(1)
-        held = int(-1)
-        for c in range(region, region + count):
-            sap.space_held[c] = 0
-        while searching != 0:
-            error, norm = real(0.0), real(0.0)
-            has_left = int(held < 0)
-            for c in range(count):
-                entry = w + 3 * c * (stride + 1)
-                wt = real(0.5) * (sap.space_mobility[entry] + sap.space_mobility[entry + stride + 1])
-                wn = sap.space_mobility[entry + 2 * (stride + 1)]
-                error += set_law(sap, region + c, wn, wt, is_start * int(iteration == 0))
-                norm += wp.dot(sap.space_impulse[region + c], sap.space_impulse[region + c])
-                if sap.space_held[region + c] == HELD and sap.space_compliance[region + c][1] < real(0.0):
-                    has_left = 1
-            found = int(error <= tolerance * tolerance * norm)
-            is_best = found != 0 and (error <= wanted * wanted * norm or error >= real(PROGRESS) * least)
-            if is_best or iteration >= ITERATIONS_MAX or not error < real(wp.inf):
-                searching = 0
-            else:
-                least = wp.min(error, least)
-                relative = error / norm
-                recurs = int(
-                    iteration >= RECURRING_ITERATIONS
-                    and relative > real(RECURRING_SHARE) * earlier
-                    and relative > real(RECURRING_ERROR)
-                )
-                earlier = last
-                last = relative
-                if recurs != 0:
-                    for c in range(region, region + count):
-                        sap.space_impulse_step[c] = sap.space_impulse[c]
-                        sap.space_velocity_step[c] = sap.space_velocity[c]
-                iteration += 1
-                if has_left != 0:
-                    held = choose_held(sap, region, count)
-                    searching = hold_contacts(
-                        sap.space_mobility,
-                        w,
-                        m,
-                        3 * held,
-                        sap.space_free,
-                        sap.space_compliance,
-                        sap.space_wanted,
-                        sap.space_order,
-                        region,
-                        sap.space_work,
-                        work,
-                    )
-                if searching != 0:
-                    searching = balance_contacts(
-                        m,
-                        3 * held,
-                        sap.space_slide,
-                        sap.space_compliance,
-                        sap.space_wanted,
-                        sap.space_order,
-                        region,
-                        sap.space_work,
-                        work,
-                        sap.space_impulse,
-                        sap.space_velocity,
-                    )
-                if recurs != 0:
-                    share = real(RECURRING_STEP)
-                    for c in range(region, region + count):
-                        p, u = sap.space_impulse_step[c], sap.space_velocity_step[c]
-                        sap.space_impulse[c] = p + share * (sap.space_impulse[c] - p)
-                        sap.space_velocity[c] = u + share * (sap.space_velocity[c] - u)
-        return found
+        wanted = real(tolerance_of) * wp.min(optimality / real(OPTIMALITY_DEFAULT), real(1.0))
+        return iterate(sap, region, count, w, work, wanted, is_start)
 
     return SimpleNamespace(find_coulomb_impulses=find_coulomb_impulses)

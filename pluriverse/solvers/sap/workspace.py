@@ -193,7 +193,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     contact_space = {
         "space_basis": Field("space matrix", real, "J^T, then L^-T J^T, [dof, component]"),
         "space_mobility": Field("space matrix", real, "W [component, component]"),
-        "space_work": Field("space matrix", real, "of `contact_step`, `hold_contacts`, `balance_contacts`"),
+        "space_work": Field("space matrix", real, "of `contact_step` and `coulomb`"),
         "space_slot": Field("space contact", int, "slot of a contact that takes part"),
         "space_velocity": Field("space contact", vec3, "u(p) [m/s]"),
         "space_velocity_step": Field("space contact", vec3, "its Newton step"),
@@ -203,11 +203,10 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "space_stiffness": Field(
             "space contact", mat33, "G = -d gamma / d u [kg], overwritten by its factor"
         ),
-        "space_slide": Field("space contact", vec3, "direction in which it is pushed as it slides, mu"),
-        "space_compliance": Field("space contact", vec3, "D of `balance_contacts` [1/kg]"),
-        "space_wanted": Field("space contact", vec3, "u + D p of `balance_contacts` [m/s]"),
-        "space_order": Field("space contact", int, "contacts, those that `hold_contacts` eliminates first"),
-        "space_held": Field("space contact", int, "HELD, LEFT (it was), or 0"),
+        "space_compliance": Field(
+            "space contact", vec3, "D of constraints between joints [1/kg or 1/(kg·m²)]"
+        ),
+        "space_wanted": Field("space contact", vec3, "u + D p of these [m/s or rad/s]"),
         "space_free": Field("space contact", vec3, "u0 [m/s]"),
     }
     results = {
