@@ -14,15 +14,17 @@ DOF_BYTES = 600
 ROW_ENTRY_BYTES = 40
 SHAPE_BYTES = 250
 CONTACT_BYTES = 900
-# Contacts per body: those of a box at rest on another one. Capacities are for the worst case and say little.
+# Contacts per body that moves by itself: those of a box at rest on another one. Capacities are for the worst
+# case and say little.
 CONTACTS_PER_BODY = 4
 # Most and least size of a chunk [B], where there is a choice. A small one costs more, since a kernel runs
-# through its code anew for each chunk: a step of a quadruped (90 kB) takes 21, 12, 9.4, 8.7, 8.3 and 8.2 us
-# per world in chunks of 1, 4, 8, 16, 32 and 64. A large one leaves the caches: a step of 8 boxes (70 kB)
-# takes 25 us in chunks of 16 to 128, 28 us in one of 256. Measured with caches of 1 MB (second level) and 8
-# MB (third) per core. With 2 MB and a large third level, a humanoid (200 kB) takes 60.7, 59.9 and 58.9 us in
-# chunks of 2, 4 and 8 MB.
-CHUNK_BYTES_MAX = 4 << 20
+# through its code anew for each chunk. A large one leaves the caches. With chunks of 4, 8, 12, 16 and 24 MB
+# by this estimate, a step takes 1, 0.98, 1.04, 1.04 and 1.02 of the time for 512 G1 (200 kB) with random
+# targets, 1, 1.01, 1.02, 1.08 and 1.13 for 1024 Go1 (90 kB), 1, 0.98, 1.01, 1.03 and 1.09 for 256 hands with
+# objects (170 kB), which stay. Batches of 32 fit one chunk of 8 MB, and 32 G1 take 0.95 of their time in two.
+# Measured with caches of 1 MB (second level) per core and 32 MB (third); with 1 and 8 MB, 8 boxes (70 kB)
+# take 25 us in chunks of 16 to 128, 28 us in one of 256.
+CHUNK_BYTES_MAX = 8 << 20
 CHUNK_BYTES_MIN = 400 << 10
 # With two or more chunks per thread, the others take over from a thread that another program delays.
 CHUNKS_PER_THREAD = 2
@@ -36,20 +38,21 @@ THREAD_WORK_BYTES = 300 << 10
 
 def world_byte_counts(model: Model, contacts: Contacts) -> np.ndarray:
     """Return an estimate of the memory that a step of each world touches [B], shape [world]."""
+    # Bodies that are fixed to others take part in few stages, and the contacts of all are those of one.
+    moving_counts = np.array([min(template.node_count, template.dof_count) for template in model.templates])
     template_bytes = np.array(
         [
             BODY_BYTES * template.body_count
-            + NODE_BYTES * template.node_count
+            + NODE_BYTES * moving_count
             + DOF_BYTES * template.dof_count
             + ROW_ENTRY_BYTES * template.row_size
             + SHAPE_BYTES * template.shape_count
-            for template in model.templates
+            for template, moving_count in zip(model.templates, moving_counts, strict=True)
         ],
         dtype=np.float64,
     )
-    body_counts = np.array([template.body_count for template in model.templates])[model.world_template]
     slot_counts = np.diff(contacts.slot_start.numpy())
-    contact_counts = np.minimum(slot_counts, CONTACTS_PER_BODY * body_counts)
+    contact_counts = np.minimum(slot_counts, CONTACTS_PER_BODY * moving_counts[model.world_template])
     return template_bytes[model.world_template] + CONTACT_BYTES * contact_counts
 
 
