@@ -57,7 +57,10 @@ def world_byte_counts(model: Model, contacts: Contacts) -> np.ndarray:
 
 
 def split_worlds(
-    byte_counts: np.ndarray, world_template: np.ndarray, *, thread_count: int
+    byte_counts: np.ndarray,
+    world_template: np.ndarray,
+    thread_count: int,
+    chunk_share: float = 1.0,
 ) -> list[np.ndarray]:
     """Split all worlds into chunks; a template that fills one chunk per thread gets chunks of its own.
 
@@ -70,26 +73,30 @@ def split_worlds(
         byte_counts: Memory that a step of each world touches [B], shape [world]. Also taken as its work.
         world_template: Template of each world, shape [world].
         thread_count: Number of threads that will share the work.
+        chunk_share: Part of that memory that counts for the size of a chunk.
 
     Returns:
         World indices of each chunk, those with the most work first.
     """
+    chunk_bytes_max = CHUNK_BYTES_MAX / chunk_share
     templates, template_index = np.unique(world_template, return_inverse=True)
     totals = np.bincount(template_index.reshape(-1), weights=byte_counts, minlength=len(templates))
-    alone = templates[totals >= thread_count * CHUNK_BYTES_MAX]
+    alone = templates[totals >= thread_count * chunk_bytes_max]
     groups = [np.flatnonzero(world_template == template) for template in alone]
     groups.append(np.flatnonzero(~np.isin(world_template, alone)))
     chunks = [
         worlds[chunk]
         for worlds in groups
         if len(worlds)
-        for chunk in _split_mix(byte_counts[worlds], world_template[worlds], thread_count)
+        for chunk in _split_mix(byte_counts[worlds], world_template[worlds], thread_count, chunk_bytes_max)
     ]
     order = np.argsort([-byte_counts[chunk].sum() for chunk in chunks], kind="stable")
     return [chunks[index].astype(np.int32) for index in order]
 
 
-def _split_mix(byte_counts: np.ndarray, world_template: np.ndarray, thread_count: int) -> list[np.ndarray]:
+def _split_mix(
+    byte_counts: np.ndarray, world_template: np.ndarray, thread_count: int, chunk_bytes_max: float
+) -> list[np.ndarray]:
     """Split some worlds into chunks of about the same work and the same mix of templates.
 
     Inside a chunk, worlds are sorted by template, and neighbours in memory stay together, so that threads do
@@ -98,7 +105,7 @@ def _split_mix(byte_counts: np.ndarray, world_template: np.ndarray, thread_count
     """
     world_count = len(byte_counts)
     total = float(byte_counts.sum())
-    target_count = int(np.ceil(total / CHUNK_BYTES_MAX))
+    target_count = int(np.ceil(total / chunk_bytes_max))
     if thread_count > 1:
         share = CHUNKS_PER_THREAD * thread_count
         target_count = max(target_count, share if total >= share * CHUNK_BYTES_MIN else thread_count)
@@ -111,7 +118,7 @@ def _split_mix(byte_counts: np.ndarray, world_template: np.ndarray, thread_count
     for template in np.unique(world_template):
         worlds = np.flatnonzero(world_template == template)
         if thread_count == 1:
-            has_tiles = TILES_MIN * LANES * byte_counts[worlds[0]] <= CHUNK_BYTES_MAX
+            has_tiles = TILES_MIN * LANES * byte_counts[worlds[0]] <= chunk_bytes_max
         else:
             has_tiles = len(worlds) >= TILES_MIN * LANES * chunk_count
         unit = LANES if has_tiles else 1

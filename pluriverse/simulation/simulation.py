@@ -566,7 +566,8 @@ class Simulation:
         Args:
             byte_counts: Estimate of the memory that a step of each world touches [B], shape [world].
         """
-        chunks = split_worlds(byte_counts, self._model.world_template, thread_count=self.threads)
+        share = self._solver.chunk_share
+        chunks = split_worlds(byte_counts, self._model.world_template, self.threads, share)
         return [list_worlds(chunk, self._model.device) for chunk in chunks], float(byte_counts.sum())
 
     def _finish_reset(self, selection: WorldSelection) -> None:

@@ -16,7 +16,6 @@ import warp as wp
 
 from pluriverse.collision.contact_horizon import ContactHorizon
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
-from pluriverse.launch import same_memory
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
 from pluriverse.model.indices import IndexKind
@@ -43,8 +42,10 @@ from pluriverse.warnings import (
 
 # Number of worlds that a message lists by index; it only counts the rest.
 _WORLDS_NAMED = 8
-_TROUBLES = ("world_frozen", "truncated_step_count", "unconverged_step_count")
 _NO_WORLDS = np.zeros(0, dtype=np.int64)
+# Failures that are counted for each world. The counts follow each other in memory: after each call of a step
+# function one look tells that there are none.
+FAILURE_KINDS = ("frozen", "truncated", "unconverged", "deep", "unlisted", "failed")
 # Calls that take indices on the device, for messages.
 _CALLS_WITH_INDICES = {
     IndexKind.WORLD: "step, collide, reset",
@@ -96,6 +97,9 @@ class SolverBase(abc.ABC):
     steps_body_axes = False
     """Whether angular velocities of free and ball joints are stepped along the axes of the child, in
     which their accelerations are; else along those of the world, or of the parent."""
+    chunk_share = 1.0
+    """Memory that a step touches for each world, relative to the estimate of `world_byte_counts`. It tells
+    how many worlds a thread steps together."""
     has_explicit_drives = False
     """Whether drives act on the state at the start of a step; else on that at its end."""
 
@@ -119,12 +123,11 @@ class SolverBase(abc.ABC):
             "readmitted_step_count",
         ):
             setattr(self, name, wp.zeros(model.world_count, dtype=wp.int32, device=model.device))
-        # What `report` looks for after every call of a step is in one array, since that is a single look.
-        count = model.world_count
-        self._troubles = wp.zeros(len(_TROUBLES) * count, dtype=wp.int32, device=model.device)
-        for place, name in enumerate(_TROUBLES):
-            part = same_memory(self._troubles, wp.int32, (count,), byte_offset=4 * place * count)
-            setattr(self, name, part)
+        shape = (len(FAILURE_KINDS), model.world_count)
+        self._failures = wp.zeros(shape, dtype=wp.int32, device=model.device)
+        self.world_frozen = self.failure_counts("frozen")
+        self.truncated_step_count = self.failure_counts("truncated")
+        self.unconverged_step_count = self.failure_counts("unconverged")
         # Of steps in a row between which nobody reads anything: whether one comes before this, and after it.
         self._follows_step = False
         self._is_followed = False
@@ -149,6 +152,11 @@ class SolverBase(abc.ABC):
         worlds: wp.array | None = None,
     ) -> State:
         """Write the state after `dt` [s] into `state_out` and return it; `worlds` lists those to step."""
+
+    def failure_counts(self, kind: str) -> wp.array[int]:
+        """Return the counts of one of the `FAILURE_KINDS`, shape [world]."""
+        counts: wp.array[int] = self._failures[FAILURE_KINDS.index(kind)]
+        return counts
 
     @contextlib.contextmanager
     def in_row(self, index: int, count: int) -> Iterator[None]:
@@ -335,10 +343,14 @@ class SolverBase(abc.ABC):
             FrozenWorldError: In strict mode, if a world was frozen.
             ContactTruncationError: In strict mode, if a world had fewer contact slots than contacts.
             ConvergenceError: In strict mode, if a step did not converge.
+            DeepContactError: In strict mode, if a world of `SolverSAP` rests deeper than its limit.
         """
         self._report_device_indices(strict=strict)
-        if not np.count_nonzero(self._host_view("troubles", self._troubles)):
-            return
+        if np.count_nonzero(self._host_view("failures", self._failures)):
+            self._report_failures(strict=strict)
+
+    def _report_failures(self, *, strict: bool) -> None:
+        """Report what is counted in `failure_counts`; called only where one of them is not zero."""
         frozen = self._new_worlds("frozen", self.world_frozen)
         if frozen.size:
             self._raise_or_warn(
@@ -471,7 +483,7 @@ class SolverBase(abc.ABC):
     ) -> None:
         problem = kind(message, worlds.tolist())
         if isinstance(problem, Warning):
-            warnings.warn(problem, stacklevel=4)
+            warnings.warn(problem, stacklevel=5)
         else:
             raise problem
 

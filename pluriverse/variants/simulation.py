@@ -283,7 +283,8 @@ class VariantSimulation(Simulation):
         # The list of worlds itself changes, so its chunks are parts of that one array.
         world = self._switching.environment_world
         now = world.numpy()
-        count = len(split_worlds(byte_counts[now], self.model.world_template[now], thread_count=self.threads))
+        share = self._solver.chunk_share
+        count = len(split_worlds(byte_counts[now], self.model.world_template[now], self.threads, share))
         bounds = np.linspace(0, len(now), count + 1).astype(int).tolist()
         chunks = [world[start:end] for start, end in itertools.pairwise(bounds) if end > start]
         return chunks, float(byte_counts[now].sum())

@@ -183,6 +183,15 @@ def test_mixed_worlds_come_in_whole_tiles():
     assert (np.max(shares, axis=0) >= LANES).all()
 
 
+def test_worlds_that_touch_less_memory_come_in_larger_chunks():
+    """A quarter of the memory of a world makes a quarter of the chunks; every world is in one."""
+    templates = np.zeros(640, dtype=int)
+    byte_counts = np.full(640, CHUNK_BYTES_MAX / 40)
+    large = split_worlds(byte_counts, templates, 1, chunk_share=0.25)
+    assert (len(split_worlds(byte_counts, templates, 1)), len(large)) == (16, 4)
+    assert sorted(np.concatenate(large).tolist()) == list(range(640))
+
+
 def test_chunks_are_never_more_than_worlds():
     chunks = split_worlds(np.full(3, 1.0e7), np.zeros(3, dtype=int), thread_count=8)
     assert sorted(np.concatenate(chunks).tolist()) == [0, 1, 2]

@@ -74,6 +74,8 @@ class Engine(abc.ABC):
     """Whether threads may step different worlds at the same time."""
     is_recordable = True
     """Whether a step only launches kernels, so that it can be recorded into a graph."""
+    follows_step = False
+    """Whether steps that are launched now begin with the state and control that the step before left."""
     lists_contacts = True
     """Whether steps that are launched now list contacts; otherwise they may just count them."""
     graph_version = 0
@@ -92,7 +94,7 @@ class Engine(abc.ABC):
         self.real = real
         self.model = solver.model
         self.exchange = StateExchange(self.model, groups, real, update_data_interval)
-        self.unlisted_step_count: Any = wp.zeros(self.model.world_count, dtype=int, device=self.model.device)
+        self.unlisted_step_count: Any = solver.failure_counts("unlisted")
         """Steps so far with more contacts than the contact buffer has slots for a world, shape [world]."""
 
     @property

@@ -41,6 +41,10 @@ class EngineSolver(SolverBase):
     )
     """Remedy for steps that do not converge, for messages."""
 
+    # Models and data of MuJoCo are with the threads; a world has its rows, state and contacts. With chunks of
+    # 4, 16, 64, 256 and 1024 MiB of the estimate, 512 falling ANYmal take 1, 1.01, 1.03, 1.04 and 1.06 times
+    # the world-steps a second, 512 G1 with random targets 1, 1.06, 1.06, 1.07, 1.07.
+    chunk_share = 1.0 / 16.0
     steps_body_axes = True
     has_explicit_drives = True
 
@@ -157,9 +161,11 @@ class EngineSolver(SolverBase):
         if contacts is not self._contacts:
             with outside_recordings(device):
                 self.prepare(contacts)
-        control.unify_targets(worlds)
+        if not self._follows_step:  # else nobody could write to the control
+            control.unify_targets(worlds)
         exchange = self.engine.exchange
         leaves_out_bodies = exchange.maps.float_depth == 0 and state_out.body_qdd is None
+        self.engine.follows_step = self._follows_step
         self.engine.lists_contacts = not self._is_followed
         exchange.writes_bodies = not (leaves_out_bodies and self._is_followed)
         exchange.has_outdated_bodies = leaves_out_bodies and self._follows_step

@@ -183,23 +183,19 @@ class StepStatus(SolverBase):
 
     def __init__(self, model: Model):
         super().__init__(model)
-        for name, kind in (("last_resting_depth", float), ("deep_time", float), ("rested_deep", int)):
-            setattr(self, name, wp.zeros(model.world_count, dtype=kind, device=model.device))
+        for name in ("last_resting_depth", "deep_time"):
+            setattr(self, name, wp.zeros(model.world_count, dtype=float, device=model.device))
+        self.rested_deep = self.failure_counts("deep")
         for name in ("deep_shape0", "deep_shape1"):
             setattr(self, name, wp.full(model.world_count, -1, dtype=int, device=model.device))
 
-    def report(self, *, strict: bool = False) -> None:
-        """Turn failures since the last call into one warning per kind, each world being named once.
-
-        Besides those of every solver, worlds that rest deeper than `resting_depth_limit` are named.
+    def _report_failures(self, *, strict: bool) -> None:
+        """Report failures: besides those of every solver, worlds that rest deeper than `resting_depth_limit`.
 
         Raises:
-            FrozenWorldError: In strict mode, if a world was frozen.
-            ContactTruncationError: In strict mode, if a world had fewer contact slots than contacts.
-            ConvergenceError: In strict mode, if a step did not converge.
             DeepContactError: In strict mode, if a world rests deeper than the limit.
         """
-        super().report(strict=strict)
+        super()._report_failures(strict=strict)
         deep = self._new_worlds("deep", self.rested_deep)
         if deep.size:
             depths = self.last_resting_depth.numpy()[deep]

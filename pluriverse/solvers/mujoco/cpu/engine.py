@@ -68,8 +68,8 @@ class CpuEngine(Engine):
         self._given_memory = memory
         stop_clock(self)
         self._prepare_models()
-        count, device = self.model.world_count, self.model.device
-        self.failed_step_count = wp.zeros(count, dtype=int, device=device)
+        count = self.model.world_count
+        self.failed_step_count = solver.failure_counts("failed")
         self._outgrown: list[wp.array] = []
         self._host_counts: tuple[wp.array, np.ndarray, np.ndarray] | None = None
         self._seen_full = np.zeros(count, dtype=np.int32)
@@ -96,7 +96,7 @@ class CpuEngine(Engine):
     ) -> None:
         """Write the state after `dt` [s] into `state_out`, and contacts with their forces into `contacts`."""
         exchange, frozen = self.exchange, self.solver.world_frozen
-        exchange.push(worlds, state_in, control, frozen, dt)
+        exchange.push(worlds, state_in, control, frozen, dt, follows=self.follows_step)
         launch_kernel(
             step_world,
             dim=worlds.size,

@@ -110,6 +110,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         world_known: wp.array[int],  # [world] 1: the rows are what the last step left
         world_age: wp.array[int],  # [world] steps since the state was last read
         interval: int,  # take it in every so many steps; 0: only where rows are not known
+        is_kept: int,  # 1: rows that are known hold this state and control already
         rows: Rows,
     ):
         thread, _ = wp.tid()
@@ -120,6 +121,8 @@ def _kernels(real: Any) -> SimpleNamespace:
             world_known[world] = 0
             return
         group = maps.world_group[world]
+        if is_kept != 0 and maps.keeps_inputs[group] != 0 and world_known[world] != 0:
+            return
         qpos0 = maps.world_start[world, NQ]
         qvel0 = maps.world_start[world, NV]
         ctrl0 = maps.world_start[world, NU]
@@ -354,8 +357,12 @@ def push_worlds(
     world_age: wp.array,
     *,
     interval: int,
+    is_kept: bool,
 ) -> None:
-    """Write the inputs of a step into the rows; frozen worlds are skipped."""
+    """Write the inputs of a step into the rows; frozen worlds are skipped.
+
+    With `is_kept`, so are worlds whose rows are those that the last step left.
+    """
     direct = control.custom_arrays.get("mujoco:ctrl")
     # Of no actuator: not read.
     other = SimpleNamespace(direct_ctrl=control.joint_act if direct is None else direct)
@@ -373,6 +380,7 @@ def push_worlds(
             world_known,
             world_age,
             interval,
+            int(is_kept),
         ],
         outputs=[rows.data],
         device=model.device,

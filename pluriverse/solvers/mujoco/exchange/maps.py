@@ -14,7 +14,7 @@ import warp as wp
 
 from pluriverse.math.precision import quat_type, vec3_type
 from pluriverse.model import Model, Topology
-from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, MujocoGroup
+from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, JointKind, MujocoGroup
 from pluriverse.types import BodyFlags
 
 # Rows and the count in `mjModel` that gives their length, with a factor if an entry has several numbers.
@@ -49,6 +49,7 @@ class ExchangeMaps:
     ]  # [world, count] position of the world's first entry among those of all worlds
     # [group]
     count: wp.array2d[int]  # [group, count] entries of a world
+    keeps_inputs: wp.array[int]  # [group] 1: rows are not written anew while state and control stay
     # [group + 1] where each group begins in the arrays below
     group_joint: wp.array[int]
     group_dof: wp.array[int]
@@ -229,6 +230,12 @@ def make_maps(model: Model, groups: Sequence[MujocoGroup]) -> ExchangeMaps:
     maps.world_row = wp.array(world_row, dtype=int, device=device)
     maps.world_start = wp.array(world_start, dtype=int, device=device)
     maps.count = wp.array(counts.astype(np.int32), dtype=int, device=device)
+    # Torques on balls turn with them, and what floats is stepped by other kernels.
+    turning = [JointKind.BALL, JointKind.FLOAT]
+    keeps_inputs = np.array(
+        [not np.isin(group.joint_kind, turning).any() for group in groups], dtype=np.int32
+    )
+    maps.keeps_inputs = wp.array(keeps_inputs, dtype=int, device=device)
     maps.joint_rotation = wp.array(rotation, dtype=wp.quat, device=device)
     kinds = {
         "joint": [_joint_columns(group) for group in groups],

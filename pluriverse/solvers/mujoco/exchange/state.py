@@ -60,9 +60,19 @@ class StateExchange:
         return {**rows, "world_known": self.known, "world_age": self.age}
 
     def push(
-        self, worlds: wp.array, state_in: State, control: Control, world_frozen: wp.array, dt: float
+        self,
+        worlds: wp.array,
+        state_in: State,
+        control: Control,
+        world_frozen: wp.array,
+        dt: float,
+        *,
+        follows: bool = False,
     ) -> None:
-        """Write the inputs of a step of `dt` [s] into the rows; frozen worlds are skipped. Only launches."""
+        """Write the inputs of a step of `dt` [s] into the rows; frozen worlds are skipped. Only launches.
+
+        With `follows`, state and control are as the step before left them. Most rows then are, too.
+        """
         push_worlds(
             self.model,
             worlds,
@@ -74,6 +84,7 @@ class StateExchange:
             self.known,
             self.age,
             interval=self._interval,
+            is_kept=follows and self._interval == 1 and not self.model.has_kinematic_bodies,
         )
         push_kinematic_joints(self.model, worlds, self.maps, self.rows, state_in, control, dt)
 
