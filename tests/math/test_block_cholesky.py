@@ -66,14 +66,17 @@ def ints(values):
     return wp.array(np.asarray(values, dtype=np.int32).ravel(), dtype=int, device="cpu")
 
 
-def solve(kernel, real, sizes, edges, rng):
-    """Solve with a random matrix of the given block graph; return solution, expectation and fill."""
+def solve(kernel, real, sizes, edges, rng, vector=wp.float64, work=(), shift=0.0, expected_ok=1):
+    """Solve with a random matrix of the given block graph; return solution, expectation and fill.
+
+    `work` holds further inputs of the kernel. `shift` is taken off the diagonal of the matrix.
+    """
     count, dofs = len(sizes), int(sum(sizes))
     first = np.concatenate([[0], np.cumsum(sizes)])
     words = (count + 63) // 64
     graph = np.zeros((count, words), dtype=np.uint64)
     coupled = np.zeros(count, dtype=np.int32)
-    dense = np.eye(dofs)
+    dense = (1.0 - shift) * np.eye(dofs)
     for i, j in edges:
         graph[i, j // 64] |= np.uint64(1 << (j % 64))
         graph[j, i // 64] |= np.uint64(1 << (i % 64))
@@ -98,12 +101,12 @@ def solve(kernel, real, sizes, edges, rng):
         block = dense[first[i] : first[i + 1], first[j] : first[j + 1]]
         value[where[i, j] : where[i, j] + block.size] = block.T.ravel()
     expected = rng.normal(size=dofs)
-    x = wp.array(dense @ expected, dtype=wp.float64, device="cpu")
+    x = wp.array(dense @ expected, dtype=vector, device="cpu")
     ok = ints([-1])
     inputs = [count, int(coupled.sum()), adjacency, size, ints(first[:-1]), sequence, position, location]
     values = wp.array(value, dtype=real, device="cpu")
-    wp.launch(kernel, dim=1, inputs=[*inputs, values, x, ok], device="cpu")
-    assert ok.numpy()[0] == 1
+    wp.launch(kernel, dim=1, inputs=[*inputs, values, x, ok, *work], device="cpu")
+    assert ok.numpy()[0] == expected_ok
     free = np.repeat(coupled == 0, sizes)
     return x.numpy()[~free], expected[~free], fill
 

@@ -24,6 +24,7 @@ from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import mat33_type, vec3_type
 from pluriverse.math.records import record_functions
 from pluriverse.math.stage_inlining import stages_inline
+from pluriverse.math.vector_cholesky import vector_cholesky
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.cone_moments import cone_moment_functions
@@ -84,6 +85,7 @@ def hessian_functions(
     are_flags_kept, keep_flags = flags.is_kept, flags.keep
     blocks = block_cholesky(linear, real)
     block_factorize, block_solve = blocks.block_factorize, blocks.block_solve
+    vector_solve = vector_cholesky(linear).vector_solve
     bodies = body_contact_functions(linear, real, dynamics_real)
     project_stiffness = bodies.project_stiffness
 
@@ -441,10 +443,11 @@ def hessian_functions(
         world: int,
         coupled_count: int,
         tree_contact_count: int,
-        region: int,  # scratch of `contact_space`
+        region: int,  # scratch of `contact_space` and of coupled trees
         dof_capacity: int,
         contact_capacity: int,
         work_size: int,
+        coupled_work_size: int,
     ) -> int:
         """Replace `sap.direction` by H^-1 direction; return 0 if H was not positive definite to rounding."""
         template = topology.world_template[world]
@@ -477,39 +480,62 @@ def hessian_functions(
             if sap.tree_active[tree0 + tree] != 0 and is_alone:
                 solve_tree_down(topology, sap, world, tree)
         if coupled_count > 0:
-            blocks_ok = block_factorize(
-                tree_count,
-                coupled_count,
-                sap.adjacency,
-                sap.world_adjacency[world],
-                tree0,
-                sap.tree_size,
-                first_tree,
-                sap.tree_order,
-                sap.tree_position,
-                sap.block_location,
-                sap.world_location[world],
-                sap.block_value,
-                sap.world_block[world],
-            )
+            blocks_ok = int(-1)
+            if wp.static(linear is real):
+                blocks_ok = vector_solve(
+                    tree_count,
+                    coupled_count,
+                    sap.adjacency,
+                    sap.world_adjacency[world],
+                    tree0,
+                    sap.tree_size,
+                    topology.tree_dof,
+                    first_tree,
+                    sap.tree_order,
+                    sap.tree_position,
+                    sap.block_location,
+                    sap.world_location[world],
+                    sap.block_value,
+                    sap.world_block[world],
+                    sap.direction,
+                    dof0,
+                    sap.coupled_work,
+                    region * coupled_work_size,
+                )
+            if blocks_ok < 0:
+                blocks_ok = block_factorize(
+                    tree_count,
+                    coupled_count,
+                    sap.adjacency,
+                    sap.world_adjacency[world],
+                    tree0,
+                    sap.tree_size,
+                    first_tree,
+                    sap.tree_order,
+                    sap.tree_position,
+                    sap.block_location,
+                    sap.world_location[world],
+                    sap.block_value,
+                    sap.world_block[world],
+                )
+                block_solve(
+                    tree_count,
+                    coupled_count,
+                    sap.adjacency,
+                    sap.world_adjacency[world],
+                    tree0,
+                    sap.tree_size,
+                    topology.tree_dof,
+                    first_tree,
+                    sap.tree_order,
+                    sap.block_location,
+                    sap.world_location[world],
+                    sap.block_value,
+                    sap.world_block[world],
+                    sap.direction,
+                    dof0,
+                )
             ok = ok * blocks_ok
-            block_solve(
-                tree_count,
-                coupled_count,
-                sap.adjacency,
-                sap.world_adjacency[world],
-                tree0,
-                sap.tree_size,
-                topology.tree_dof,
-                first_tree,
-                sap.tree_order,
-                sap.block_location,
-                sap.world_location[world],
-                sap.block_value,
-                sap.world_block[world],
-                sap.direction,
-                dof0,
-            )
         return ok
 
     return SimpleNamespace(

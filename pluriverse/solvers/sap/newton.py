@@ -130,6 +130,7 @@ def _kernels(
         space_dof_count: int,
         space_contact_count: int,
         space_work_count: int,
+        coupled_work_count: int,
         dynamics: wp.ref[DynamicsData],
         sap: wp.ref[SapData],
         world: int,
@@ -411,6 +412,7 @@ def _kernels(
                         space_dof_count,
                         space_contact_count,
                         space_work_count,
+                        coupled_work_count,
                     )
                     term_velocities(
                         topology,
@@ -494,6 +496,7 @@ def _kernels(
         space_dof_count: int,
         space_contact_count: int,
         space_work_count: int,
+        coupled_work_count: int,
         dynamics: DynamicsData,
         sap: SapData,
     ):
@@ -515,6 +518,7 @@ def _kernels(
                     space_dof_count,
                     space_contact_count,
                     space_work_count,
+                    coupled_work_count,
                     dynamics,
                     sap,
                     world,
@@ -550,6 +554,7 @@ def minimize_objectives(
             sap.space_dof_count,
             sap.space_contact_count,
             sap.space_work_count,
+            sap.coupled_work_count,
             dynamics.data,
             sap.data,
         ],

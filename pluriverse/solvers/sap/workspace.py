@@ -15,6 +15,7 @@ import warp as wp
 from pluriverse.math.chain_mobility import CHAIN_SIZE, LANES, WORK_SIZE
 from pluriverse.math.mobility_elimination import ELIMINATED_MAX
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
+from pluriverse.math.vector_cholesky import vector_work_size
 from pluriverse.model import Contacts, Model
 
 DRIVE = wp.constant(1)
@@ -186,6 +187,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "block_used": Field("world", int, "numbers in `block_value` in that order"),
         "block_location": Field("location", int, "where the block of a pair of trees begins"),
         "block_value": Field("block", linear, "column-major blocks of coupled trees"),
+        "coupled_work": Field("coupled work", linear, "scratch of `math.vector_cholesky`"),
     }
     contact_weight = {
         "chain": Field("chain", real, "of both bodies of a contact, and scratch (`math.chain_mobility`)"),
@@ -315,6 +317,13 @@ class SapWorkspace:
         }
         lengths = [int(template.dof_depth.max(initial=0)) + 1 for template in model.templates]
         self.chain_capacity = -(-max(lengths) // LANES) * LANES
+        # As for `contact_space`, worlds of a launch share the region of the first on a CPU. GPUs need none.
+        self.coupled_work_count = 0
+        if model.device.is_cpu:
+            self.coupled_work_count = max(
+                vector_work_size(template.tree_dof_end - template.tree_dof) for template in model.templates
+            )
+        sizes["coupled work"] = model.world_count * self.coupled_work_count
         sizes["chain"] = model.world_count * CHAIN_REGION * self.chain_capacity
         self.space_dof_count = max(
             (template.dof_count for template in model.templates if template.dof_count <= SPACE_DOFS_MAX),
@@ -330,7 +339,9 @@ class SapWorkspace:
         for name, field in workspace_fields(real, linear).items():
             array = given.get(name)
             if array is None:
-                array = wp.zeros(sizes[field.axis], dtype=field.dtype, device=model.device)
+                # Scratch that only the first world of a launch uses is not to be touched for the others.
+                allocate = wp.empty if field.axis == "coupled work" else wp.zeros
+                array = allocate(sizes[field.axis], dtype=field.dtype, device=model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
 

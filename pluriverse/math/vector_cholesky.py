@@ -1,0 +1,268 @@
+"""Cholesky solution for a few coupled trees, with rows in whole vectors, in native code.
+
+The blocks and their order of elimination are those of `math.block_cholesky`, which is for piles of many
+bodies. A hand that holds objects has few trees, whose sizes differ. There most of the time of a block went
+into the ends of columns, one number at a time, and into roots and divisions that waited for each other. Here
+the rows of each tree begin a new vector of eight numbers, padded with zeros, so all that is done to a column
+is done to whole vectors, those of the tree and of the trees that it touches. The factors are those of
+H = L D L^T, which need a division a column and no root, and the right-hand side is eliminated with them.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.math.dense import CTYPE
+
+COLUMNS_MAX = 64
+"""Most degrees of freedom of the coupled trees of a world."""
+VECTORS_MAX = 12
+"""Most vectors of eight rows of them."""
+
+
+def vector_work_size(sizes: np.ndarray) -> int:
+    """Return how many numbers of scratch trees of these sizes take at most, all of them or some."""
+    columns = min(int(sizes.sum()), COLUMNS_MAX)
+    vectors = min(int(((sizes + 7) // 8).sum()), VECTORS_MAX)
+    return 2 * 8 * (vectors | 1) * columns
+
+
+_SOLVE = """
+#if defined(__clang__) && !defined(__CUDA_ARCH__)
+    using word = unsigned long long;
+    typedef T vector8 __attribute__((ext_vector_type(8), aligned(sizeof(T))));
+    typedef T sums __attribute__((ext_vector_type(8)));  // in registers
+    typedef T vector4 __attribute__((ext_vector_type(4), aligned(sizeof(T))));
+    typedef T vector2 __attribute__((ext_vector_type(2), aligned(sizeof(T))));
+    struct Tree {
+        int block, size, column, vector;
+    };
+    const int n = tree_count;
+    const int words = (n + 63) / 64;
+    const word* graph = (const word*)(adjacency.data + adjacency_base);
+    const int* n_dof = size.data + size_base;
+    const int* dof = first_dof.data + size_base;
+    const int* place = position.data + tree_base;
+    const int* loc = location.data + location_base;
+    const T* value = H.data + base;
+    T* y = x.data + xbase;
+    if (block_count > COLUMNS) return -1;
+    Tree trees[COLUMNS];
+    int columns = 0, vectors = 0;
+    for (int p = 0; p < block_count; ++p) {
+        const int block = order.data[tree_base + p];
+        trees[p] = {block, n_dof[block], columns, vectors};
+        columns += n_dof[block];
+        vectors += (n_dof[block] + 7) / 8;
+        if (columns > COLUMNS || vectors > VECTORS) return -1;
+    }
+    // An odd number of vectors a column, or columns would share few sets of the cache.
+    const int ld = vectors | 1;
+    vector8* C = (vector8*)(work.data + work_base);  // L D
+    vector8* L = C + ld * columns;
+    T inverse[COLUMNS];  // of D
+    T rhs[8 * VECTORS] = {};  // then the solution
+    vector8* b = (vector8*)rhs;
+    for (int p = 0; p < block_count; ++p)
+        for (int r = 0; r < trees[p].size; ++r) rhs[8 * trees[p].vector + r] = y[dof[trees[p].block] + r];
+    const vector8 lanes = {T(0), T(1), T(2), T(3), T(4), T(5), T(6), T(7)};
+
+    // Trees that are eliminated after p and change with it, in order.
+    auto list_later = [&](const int p, int* later) {
+        int count = 0;
+        const word* row = graph + trees[p].block * words;
+        for (int w = 0; w < words; ++w)
+            for (word bits = row[w]; bits; bits &= bits - 1) {
+                const int q = place[64 * w + __builtin_ctzll(bits)];
+                int e = count++;
+                for (; e > 0 && later[e - 1] > q; --e) later[e] = later[e - 1];
+                later[e] = q;
+            }
+        return count;
+    };
+
+    // Columns of the tree p in the rows of the tree q.
+    auto load = [&](const int p, const int q) {
+        const int rows = trees[q].size, m = trees[p].size;
+        const T* from = value + loc[trees[q].block * n + trees[p].block];
+        vector8* to = C + ld * trees[p].column + trees[q].vector;
+        for (int c = 0; c < m; ++c, from += rows, to += ld) {
+            int v = 0;
+            for (; 8 * v + 8 <= rows; ++v) to[v] = *(const vector8*)(from + 8 * v);
+            const T* rest = from + 8 * v;
+            const int left = rows - 8 * v;
+            if (left == 6) {
+                vector8 end = {};
+                end.lo = *(const vector4*)rest;
+                end.hi.lo = *(const vector2*)(rest + 4);
+                to[v] = end;
+            } else if (left > 0) {
+                T* out = (T*)(to + v);
+                for (int r = 0; r < left; ++r) out[r] = rest[r];
+                for (int r = left; r < 8; ++r) out[r] = T(0);
+            }
+        }
+    };
+
+    for (int p = 0; p < block_count; ++p) {
+        int later[COLUMNS];
+        const int count = list_later(p, later);
+        load(p, p);
+        for (int e = 0; e < count; ++e) load(p, later[e]);
+    }
+
+    int ok = 1;
+    // Products and sums become one operation here: nothing is meant to cancel to the last bit.
+    // Some vectors of column c of a tree, as many as `sum` has: subtracts what the columns before it add, and
+    // eliminates them from the right-hand side.
+    auto eliminate = [&](auto& sum, const int* rows, const Tree& tree, const int c, const bool has_pivot) {
+        #pragma clang fp contract(fast)
+        constexpr int some = sizeof(sum) / sizeof(sum[0]);
+        const int column = tree.column + c;
+        vector8* to = C + ld * column;
+        for (int e = 0; e < some; ++e) sum[e] = to[rows[e]];
+        const vector8* before = L + ld * tree.column;
+        const T* factor = (const T*)(C + ld * tree.column + tree.vector) + c;
+        for (int k = 0; k < c; ++k, before += ld, factor += 8 * ld)
+            for (int e = 0; e < some; ++e) sum[e] -= before[rows[e]] * *factor;
+        for (int e = 0; e < some; ++e) to[rows[e]] = sum[e];
+        if (has_pivot) {
+            const T pivot = *factor;
+            if (!(pivot > T(0))) ok = 0;
+            inverse[column] = T(1) / pivot;
+        }
+        const T share = inverse[column], known = rhs[8 * tree.vector + c];
+        for (int e = 0; e < some; ++e) {
+            vector8 l = sum[e] * share;
+            if (e == 0 && has_pivot) l = lanes > T(c & 7) ? l : vector8(T(0));
+            (L + ld * column)[rows[e]] = l;
+            b[rows[e]] -= l * known;
+        }
+    };
+    // Some columns of a later tree in one vector of rows, as many as `sum` has.
+    auto update = [&](auto& sum, vector8* to, const vector8* l, const T* factor, const int m) {
+        #pragma clang fp contract(fast)
+        constexpr int some = sizeof(sum) / sizeof(sum[0]);
+        for (int e = 0; e < some; ++e) sum[e] = to[ld * e];
+        for (int k = 0; k < m; ++k, l += ld, factor += 8 * ld) {
+            const vector8 rows = *l;
+            for (int e = 0; e < some; ++e) sum[e] -= rows * factor[e];
+        }
+        for (int e = 0; e < some; ++e) to[ld * e] = sum[e];
+    };
+
+    for (int p = 0; p < block_count; ++p) {
+        const Tree tree = trees[p];
+        int later[COLUMNS], rows[VECTORS];
+        const int later_count = list_later(p, later);
+        const int own = (tree.size + 7) / 8;
+        int count = 0;
+        for (; count < own; ++count) rows[count] = tree.vector + count;
+        for (int e = 0; e < later_count; ++e) {
+            const Tree other = trees[later[e]];
+            for (int v = 0; v < (other.size + 7) / 8; ++v) rows[count++] = other.vector + v;
+        }
+        sums four[4], three[3], two[2], one[1];
+        for (int c = 0; c < tree.size; ++c) {
+            const int first = c / 8;
+            for (int e = first; e < count; e += 4) {
+                const int left = count - e;
+                if (left >= 4) eliminate(four, rows + e, tree, c, e == first);
+                else if (left == 3) eliminate(three, rows + e, tree, c, e == first);
+                else if (left == 2) eliminate(two, rows + e, tree, c, e == first);
+                else eliminate(one, rows + e, tree, c, e == first);
+            }
+        }
+        sums eight[8], six[6];
+        for (int j = 0; j < later_count; ++j) {
+            const Tree column = trees[later[j]];
+            const T* factors = (const T*)(C + ld * tree.column + column.vector);
+            for (int i = j; i < later_count; ++i) {
+                const Tree row = trees[later[i]];
+                for (int v = 0; v < (row.size + 7) / 8; ++v) {
+                    const vector8* l = L + ld * tree.column + row.vector + v;
+                    vector8* to = C + ld * column.column + row.vector + v;
+                    // Of the diagonal block, only vectors that reach the diagonal.
+                    int end = column.size;
+                    if (i == j && end > 8 * v + 8) end = 8 * v + 8;
+                    int e = 0;
+                    for (; e + 8 <= end; e += 8) update(eight, to + ld * e, l, factors + e, tree.size);
+                    if (e + 6 <= end) {
+                        update(six, to + ld * e, l, factors + e, tree.size);
+                        e += 6;
+                    }
+                    for (; e + 2 <= end; e += 2) update(two, to + ld * e, l, factors + e, tree.size);
+                    if (e < end) update(one, to + ld * e, l, factors + e, tree.size);
+                }
+            }
+        }
+    }
+
+    for (int p = block_count - 1; p >= 0; --p) {
+        const Tree tree = trees[p];
+        int later[COLUMNS];
+        const int later_count = list_later(p, later);
+        T* z = rhs + 8 * tree.vector;
+        const vector8* l = L + ld * tree.column;
+        for (int c = 0; c < tree.size; ++c) {
+            vector8 sum = {};
+            for (int e = 0; e < later_count; ++e) {
+                const Tree other = trees[later[e]];
+                for (int v = other.vector; v < other.vector + (other.size + 7) / 8; ++v)
+                    sum += l[ld * c + v] * b[v];
+            }
+            const vector4 half = sum.lo + sum.hi;
+            const vector2 pair = half.lo + half.hi;
+            z[c] = z[c] * inverse[tree.column + c] - (pair.x + pair.y);
+        }
+        for (int c = tree.size - 2; c >= 0; --c) {
+            const T* column = (const T*)(l + ld * c + tree.vector);
+            T s = z[c];
+            for (int r = tree.size - 1; r > c; --r) s -= column[r] * z[r];
+            z[c] = s;
+        }
+        T* to = y + dof[tree.block];
+        for (int c = 0; c < tree.size; ++c) to[c] = z[c];
+    }
+    return ok;
+#else
+    return -1;
+#endif
+"""
+
+
+@functools.cache
+def vector_cholesky(real: Any) -> SimpleNamespace:
+    """Return `vector_solve` for values of `real`.
+
+    It replaces x by H^-1 x on the coupled trees. Returns 1, or 0 if a pivot was not positive, or -1 with
+    nothing done where the trees are too many or too large, or on a GPU.
+    """
+    types = f"using T = {CTYPE[real]}; constexpr int COLUMNS = {COLUMNS_MAX}, VECTORS = {VECTORS_MAX};"
+
+    @wp.func_native(types + _SOLVE)
+    def vector_solve(
+        tree_count: int,
+        block_count: int,
+        adjacency: wp.array[wp.uint64],
+        adjacency_base: int,
+        tree_base: int,
+        size: wp.array[int],
+        first_dof: wp.array[int],
+        size_base: int,
+        order: wp.array[int],
+        position: wp.array[int],
+        location: wp.array[int],
+        location_base: int,
+        H: wp.array[real],
+        base: int,
+        x: wp.array[real],
+        xbase: int,
+        work: wp.array[real],
+        work_base: int,
+    ) -> int: ...
+
+    return SimpleNamespace(vector_solve=vector_solve)
