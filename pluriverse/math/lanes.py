@@ -22,14 +22,7 @@ from pluriverse.math.dense import CTYPE
 LANES = 8
 """Number of worlds in a tile, the lanes of a vector."""
 
-_TYPES = """
-    typedef REAL S;
-    typedef S T __attribute__((ext_vector_type(8)));
-    using V3 = wp::vec_t<3, T>;
-    using V6 = wp::vec_t<6, T>;
-    using V10 = wp::vec_t<10, T>;
-    using M3 = wp::mat_t<3, 3, T>;
-    using Q = wp::quat_t<T>;
+TRANSPOSE = """
     // Lane l of b[k] becomes lane k of a[l].
     auto transpose = [](const auto* a, auto* b) {
         __typeof__(a[0] + a[0]) p[8], q[8];
@@ -52,6 +45,21 @@ _TYPES = """
             b[j + 4] = __builtin_shufflevector(q[j], q[j + 4], 4, 5, 6, 7, 12, 13, 14, 15);
         }
     };
+"""
+"""`transpose(a, b)`: eight vectors of eight numbers."""
+
+_TYPES = (
+    """
+    typedef REAL S;
+    typedef S T __attribute__((ext_vector_type(8)));
+    using V3 = wp::vec_t<3, T>;
+    using V6 = wp::vec_t<6, T>;
+    using V10 = wp::vec_t<10, T>;
+    using M3 = wp::mat_t<3, 3, T>;
+    using Q = wp::quat_t<T>;
+"""
+    + TRANSPOSE
+    + """
     // to[k] gets from[base[l] + k] in lane l. The numbers may be of the other precision.
     auto gather = [&](const auto* from, const int* base, int count, T* to) {
         typedef __typeof__(from[0] + 0) E;
@@ -90,6 +98,7 @@ _TYPES = """
     // Memory of this call, for so many scalars.
     #define PLURIVERSE_LANES(count) ((T*)__builtin_alloca_with_align(sizeof(T) * (count), 8 * sizeof(T)))
 """
+)
 
 
 def lane_types(real: Any) -> str:

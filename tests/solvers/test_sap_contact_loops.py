@@ -9,7 +9,7 @@ from pluriverse.math.precision import mat33_type, vec3_type
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.contact_loops import contact_loop_functions
 from pluriverse.solvers.sap.contact_stiffness import contact_stiffness_functions, mat66_type
-from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.workspace import RUN_SIZE, sap_struct
 from tests.oracles.random_scenes import random_contacts, random_world, randomize_state
 
 REAL = wp.float64
@@ -59,14 +59,18 @@ def run_cone(
 
 
 @wp.kernel(enable_backward=False, module="unique")
-def sum_runs(sap: SapData, end: int, ends: wp.array[int], between: wp.array[mat66_type(REAL)]):
+def sum_runs(sap: SapData, end: int, slots: wp.array[int], between: wp.array[mat66_type(REAL)]):
     _thread, _ = wp.tid()
-    slot = int(0)
+    slot, run = int(0), int(0)
     while slot < end:
-        behind = stiffness.run_end(sap, slot, end)
-        between[slot] = stiffness.sum_stiffness(sap, slot, behind, 0)
-        ends[slot] = behind
-        slot = behind
+        first = int(slot)
+        slot = stiffness.measure_stiffness(sap, first, end, sap.stiffness_work, 0)
+        sums = int(0)
+        while sap.stiffness_work[sums + RUN_SIZE - 1] >= REAL(0.0):
+            slots[run] = first + int(sap.stiffness_work[sums + RUN_SIZE - 1])
+            between[run] = stiffness.add_stiffness(sap, first, 0, sap.stiffness_work, sums)
+            run += 1
+            sums += RUN_SIZE
 
 
 def _cross(arm: np.ndarray) -> np.ndarray:
@@ -148,38 +152,42 @@ def test_a_velocity_that_is_no_number_makes_the_cost_no_number(sap):
     assert np.isnan(result.numpy()[3])
 
 
-def test_sums_of_squares_equal_the_stiffness_of_the_cone(sap):
-    """K = J^T G J of every run of contacts between the same two bodies, with G of `cone.py`."""
+def test_sums_of_runs_equal_the_stiffness_of_the_cone(sap):
+    """K = J^T G J of the contacts of every body and between every two, with G of `cone.py`."""
     impulse, matrix, _, _ = _cone_terms(sap, 0.0)
     impulse[sap.contact_rn.numpy() <= 0.0] = 0.0
     sap.contact_impulse.assign(impulse)
-    ends = wp.zeros(CONTACT_COUNT, dtype=int, device="cpu")
+    slots = wp.full(CONTACT_COUNT, -1, dtype=int, device="cpu")
     between = wp.zeros(CONTACT_COUNT, dtype=mat66_type(REAL), device="cpu")
-    wp.launch(sum_runs, dim=(1, 1), inputs=[sap.data, CONTACT_COUNT, ends, between], device="cpu")
+    wp.launch(sum_runs, dim=(1, 1), inputs=[sap.data, CONTACT_COUNT, slots, between], device="cpu")
     nodes = [getattr(sap, "contact_node" + side).numpy() for side in "01"]
     arms = [getattr(sap, "contact_arm" + side).numpy() for side in "01"]
     frames, bounds = sap.contact_frame.numpy(), sap.contact_bound.numpy()
     expected = np.zeros((len(sap.node_stiffness_ww), 6, 6))
-    pairs = np.zeros((CONTACT_COUNT, 6, 6))
-    run, run_count = 0, 0
+    pairs, found_pairs = {}, {}
     for slot in range(CONTACT_COUNT):
-        if (nodes[0][slot], nodes[1][slot]) != (nodes[0][run], nodes[1][run]):
-            run = slot
-        run_count += run == slot
-        assert ends.numpy()[run] > slot
         if impulse[slot, 2] == 0.0 and bounds[slot] <= 0.0:
             continue
         stiffness = frames[slot] @ matrix[slot] @ frames[slot].T
         phi = [np.hstack([-_cross(arms[side][slot]), np.eye(3)]) for side in (0, 1)]
+        ends = nodes[0][slot], nodes[1][slot]
         for side in (0, 1):
-            if nodes[side][slot] >= 0:
-                expected[nodes[side][slot]] += phi[side].T @ stiffness @ phi[side]
-        if min(nodes[0][slot], nodes[1][slot]) >= 0:
-            pairs[run] += phi[0].T @ stiffness @ phi[1]
-    assert 1 < run_count < CONTACT_COUNT
-    assert np.abs(pairs).max() > 0.0
+            if ends[side] >= 0:
+                expected[ends[side]] += phi[side].T @ stiffness @ phi[side]
+        if min(ends) >= 0:
+            pairs[ends] = pairs.get(ends, 0.0) + phi[0].T @ stiffness @ phi[1]
+    run_slots = slots.numpy()[slots.numpy() >= 0]
+    assert 1 < len(run_slots) < CONTACT_COUNT
+    assert (np.diff(run_slots) > 0).all()
+    for slot, block in zip(run_slots, between.numpy(), strict=False):
+        ends = nodes[0][slot], nodes[1][slot]
+        if min(ends) >= 0:
+            found_pairs[ends] = found_pairs.get(ends, 0.0) + block
+    assert pairs.keys() == found_pairs.keys()
+    assert pairs
     scale = np.abs(expected).max()
-    np.testing.assert_allclose(between.numpy(), pairs, rtol=0.0, atol=1e-14 * scale)
+    for ends, block in pairs.items():
+        np.testing.assert_allclose(found_pairs[ends], block, rtol=0.0, atol=1e-14 * scale)
     for name, rows, columns in (
         ("ww", slice(3), slice(3)),
         ("wv", slice(3), slice(3, 6)),

@@ -3,11 +3,10 @@
 Reads   frame, arms, velocity and terms of the contacts (`contact.py`)
 Writes  node_stiffness_ww, node_stiffness_wv, node_stiffness_vv
 
-G of a contact is a sum of at most three squares, G = sum of f f^T: the two tangents and the normal of one
-that sticks; for one that slides the direction across, and that of its impulse, along which velocity changes
-it (`cone.py`). With the force f in world axes, its wrenches w_a = (r_a x f, f) and w_b add w_a w_a^T and
-w_b w_b^T to the bodies, and w_a w_b^T couples them. Such sums take less time than products of 3x3 matrices,
-since columns of six numbers fill vector registers.
+Contacts are taken eight at a time, in the lanes of vectors (`contact_lanes.py`). With W = R G R^T in world
+axes and [r] the matrix of r x, a contact adds [r] W [r]^T, [r] W and W to the blocks of K of each body, of
+which [r] W is that of moments by velocities, and [r_a] W [r_b]^T, [r_a] W, ([r_b] W)^T and W to the blocks
+that couple them.
 """
 
 import functools
@@ -18,11 +17,14 @@ import warp as wp
 
 from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.cone import FRICTIONLESS
-from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.contact_lanes import contact_lanes
+from pluriverse.solvers.sap.workspace import RUN_SIZE, sap_struct
 
-# Part of a tangent in the rounding of its norm (`SOFT_NORM`), squared, below which it is rounding of the
-# rest.
-SOFT_SHARE_MIN = 1e-15
+# The stiffness W of a contact, [r] W and [r] W [r]^T of the first and the second body, and between them.
+_RECORD = f"""
+    enum {{ ANGULAR0 = 0, MIXED0 = 9, LINEAR = 18, ANGULAR1 = 27, MIXED1 = 36, BETWEEN = 45 }};
+    constexpr int RECORD = {RUN_SIZE};
+"""
 
 _VALUE = """
     auto at = [](const auto& array, int index) {
@@ -30,144 +32,169 @@ _VALUE = """
     };
 """
 
-_RUN_END = (
+_MEASURE = (
     _VALUE
     + """
-    const int a = *at(sap.contact_node0, first), b = *at(sap.contact_node1, first);
-    int slot = first + 1;
-    while (slot < end && *at(sap.contact_node0, slot) == a && *at(sap.contact_node1, slot) == b) ++slot;
+    T* out = work.data + work_base;
+    int slots[LANES], count = 0, slot = first;
+    const V* places[LANES];
+    const V* terms[LANES];
+    for (; slot < end && count < LANES; ++slot) {
+        if (at(sap.contact_impulse, slot)->c[2] == V(0) && !(*at(sap.contact_bound, slot) > V(0))) continue;
+        places[count] = (const V*)at(sap.contact_frame, slot);
+        terms[count] = (const V*)at(sap.contact_velocity, slot);
+        slots[count++] = slot;
+    }
+    if (count == 0) {
+        out[RECORD - 1] = T(-1);
+        return slot;
+    }
+    for (int l = count; l < LANES; ++l) {
+        places[l] = places[0];
+        terms[l] = terms[0];
+    }
+    lane term[TERM_COUNT], place[PLACE_COUNT];
+    load(terms, TERM_COUNT, term);
+    load(places, PLACE_COUNT, place);
+    lane record[RECORD];
+    {
+    #if defined(__clang__) && !defined(__CUDA_ARCH__)
+    #pragma clang fp contract(fast)
+    #endif
+    // Products and sums become one operation here: nothing is meant to cancel to the last bit.
+    const lane zero = lane(V(0)), one = lane(V(1));
+    const lane rt = term[TANGENTIAL], rn = term[NORMAL], mu = term[FRICTION];
+    const lane bound = term[BOUND], soft = term[SOFT];
+    const lane y0 = -term[VELOCITY] / rt, y1 = -term[VELOCITY + 1] / rt;
+    const lane y2 = (term[BIAS] - term[VELOCITY + 2]) / rn;
+    const lane norm = root(y0 * y0 + y1 * y1 + soft * soft);
+    const lane mu_hat = mu * rt / rn;
+    const auto smooth = mu <= lane(V(FRICTIONLESS));
+    const auto bounded = (bound >= zero) & !smooth;
+    const auto convex = !(bound >= zero) & !smooth;
+    const auto pushes = (y2 > zero) & (smooth | bounded);
+    const auto sticks = convex & (norm <= mu * y2);
+    const auto slides = convex & !(norm <= mu * y2) & (y2 > -mu_hat * norm);
+    const auto slips = bounded & (norm > mu * bound);
+    const auto holds = bounded & !(norm > mu * bound);
+    const lane share = one / (one + mu * mu_hat);
+    const lane tangential = one / rt, inverse = one / norm;
+    // Stiffness along the normal, and across and along the direction of sliding in the tangents.
+    lane normal = (sticks | pushes | slides) ? one / rn : zero;
+    normal = slides ? normal * share : normal;
+    lane across = (sticks | holds) ? tangential : zero;
+    across = slips ? mu * bound * tangential * inverse : across;
+    across = slides ? mu * tangential * share * (y2 + mu_hat * norm) * inverse : across;
+    const auto moves = slides | slips;
+    const lane t0 = moves ? y0 * inverse : zero, t1 = moves ? y1 * inverse : zero;
+    const lane rest = moves ? soft * inverse : one;
+    const lane g0 = slides ? mu * t0 : zero, g1 = slides ? mu * t1 : zero;
+    lane G[3][3];
+    // 1 - t0 t0 is t1 t1 and what the norm is rounded by, without any difference.
+    G[0][0] = across * (t1 * t1 + rest * rest) + normal * g0 * g0;
+    G[1][1] = across * (t0 * t0 + rest * rest) + normal * g1 * g1;
+    G[0][1] = G[1][0] = normal * g0 * g1 - across * t0 * t1;
+    G[0][2] = G[2][0] = normal * g0;
+    G[1][2] = G[2][1] = normal * g1;
+    G[2][2] = normal;
+
+    const lane* R = place + FRAME;
+    lane W[3][3];
+    for (int r = 0; r < 3; ++r) {
+        lane turned[3];
+        for (int c = 0; c < 3; ++c)
+            turned[c] = R[3 * r] * G[0][c] + R[3 * r + 1] * G[1][c] + R[3 * r + 2] * G[2][c];
+        for (int c = 0; c <= r; ++c) {
+            W[r][c] = turned[0] * R[3 * c] + turned[1] * R[3 * c + 1] + turned[2] * R[3 * c + 2];
+            W[c][r] = W[r][c];
+        }
+    }
+    // Rows of [r] W, and of [r] W [s]^T from those.
+    auto turn = [](const lane* r, const lane (&w)[3][3], lane* to) {
+        for (int c = 0; c < 3; ++c) {
+            to[c] = r[1] * w[2][c] - r[2] * w[1][c];
+            to[3 + c] = r[2] * w[0][c] - r[0] * w[2][c];
+            to[6 + c] = r[0] * w[1][c] - r[1] * w[0][c];
+        }
+    };
+    auto turn_rows = [](const lane* rows, const lane* s, lane* to) {
+        for (int r = 0; r < 3; ++r, rows += 3, to += 3) {
+            to[0] = s[1] * rows[2] - s[2] * rows[1];
+            to[1] = s[2] * rows[0] - s[0] * rows[2];
+            to[2] = s[0] * rows[1] - s[1] * rows[0];
+        }
+    };
+    for (int r = 0; r < 3; ++r)
+        for (int c = 0; c < 3; ++c) record[LINEAR + 3 * r + c] = W[r][c];
+    turn(place + ARM0, W, record + MIXED0);
+    turn(place + ARM1, W, record + MIXED1);
+    turn_rows(record + MIXED0, place + ARM0, record + ANGULAR0);
+    turn_rows(record + MIXED1, place + ARM1, record + ANGULAR1);
+    turn_rows(record + MIXED0, place + ARM1, record + BETWEEN);
+    for (int k = BETWEEN + 9; k < RECORD; ++k) record[k] = zero;
+    }
+
+    // The sums of each run of contacts between the same bodies.
+    int runs = 0, last = -1;
+    auto is_new = [&](const int l) {
+        return last < 0 || *at(sap.contact_node0, slots[l]) != *at(sap.contact_node0, last)
+            || *at(sap.contact_node1, slots[l]) != *at(sap.contact_node1, last);
+    };
+    #if defined(__clang__) && !defined(__CUDA_ARCH__)
+    typedef T sums __attribute__((ext_vector_type(8), aligned(sizeof(T))));
+    for (int k = 0; k < RECORD; k += 8) {
+        lane rows[8];
+        transpose(record + k, rows);
+        __builtin_memcpy(record + k, rows, sizeof(rows));
+    }
+    for (int l = 0; l < count; ++l) {
+        const bool begins = is_new(l);
+        T* to = out + RECORD * (begins ? runs : runs - 1);
+        for (int k = 0; k < RECORD; k += 8) {
+            sums row = __builtin_convertvector(record[k + l], sums);
+            if (!begins) row += *(const sums*)(to + k);
+            *(sums*)(to + k) = row;
+        }
+        if (begins) ++runs;
+        to[RECORD - 1] = T(slots[l] - first);
+        last = slots[l];
+    }
+    #else
+    for (int k = 0; k < RECORD; ++k) out[k] = T(record[k]);
+    out[RECORD - 1] = T(slots[0] - first);
+    runs = 1;
+    #endif
+    out[RECORD * runs + RECORD - 1] = T(-1);
     return slot;
 """
 )
 
-_SUM = (
+_ADD = (
     _VALUE
     + """
-    const int a = *at(sap.contact_node0, first), b = *at(sap.contact_node1, first);
-    // A column of six numbers in a register of eight.
-    #if defined(__clang__) && !defined(__CUDA_ARCH__)
-    typedef T column __attribute__((ext_vector_type(8)));
-    #else
-    struct column {
-        T v[8];
-        __device__ T& operator[](int r) { return v[r]; }
-    };
-    #endif
-    column aa[6] = {}, bb[6] = {}, ab[6] = {};
-    auto add = [&](column (&sum)[6], const column& x, const column& y) {
-    #if defined(__clang__) && !defined(__CUDA_ARCH__)
-        #pragma clang fp contract(fast)
-        for (int c = 0; c < 6; ++c) sum[c] += x * y[c];
-    #else
-        for (int c = 0; c < 6; ++c)
-            for (int r = 0; r < 6; ++r) sum[c].v[r] += x.v[r] * y.v[c];
-    #endif
-    };
-    for (int slot = first; slot < end; ++slot) {
-        const V bound = *at(sap.contact_bound, slot);
-        if (at(sap.contact_impulse, slot)->c[2] == V(0) && !(bound > V(0))) continue;
-        const V mu = *at(sap.contact_mu, slot), soft = *at(sap.contact_soft, slot);
-        const V rt = *at(sap.contact_rt, slot), rn = *at(sap.contact_rn, slot);
-        const V* velocity = at(sap.contact_velocity, slot)->c;
-        const V y0 = -velocity[0] / rt, y1 = -velocity[1] / rt;
-        const V y2 = (*at(sap.contact_bias, slot) - velocity[2]) / rn;
-        // The squares, in the contact frame.
-        V f[3][3] = {};
-        int count = 0;
-        auto add_across = [&](V stiffness, V norm) {
-            // stiffness (1 - t t^T) with t = (y0, y1) / norm, shorter than 1 by the rounding of the norm
-            const V square = y0 * y0 + y1 * y1;
-            if (square > V(0)) {
-                const V s = sqrt(stiffness / square);
-                f[count][0] = -s * y1;
-                f[count++][1] = s * y0;
-                const V rest = (soft / norm) * (soft / norm);
-                if (rest > V(SOFT_SHARE_MIN)) {
-                    const V r = sqrt(rest) * s;
-                    f[count][0] = r * y0;
-                    f[count++][1] = r * y1;
-                }
-            } else {
-                const V s = sqrt(stiffness);
-                f[count++][0] = s;
-                f[count++][1] = s;
-            }
-        };
-        if (mu <= V(FRICTIONLESS)) {
-            if (y2 > V(0)) f[count++][2] = V(1) / sqrt(rn);
-        } else {
-            const V norm = sqrt(y0 * y0 + y1 * y1 + soft * soft);
-            const V mu_hat = mu * rt / rn;
-            if (bound >= V(0)) {
-                if (y2 > V(0)) f[count++][2] = V(1) / sqrt(rn);
-                if (norm > mu * bound) {
-                    add_across(mu * bound / (rt * norm), norm);
-                } else {
-                    const V s = V(1) / sqrt(rt);
-                    f[count++][0] = s;
-                    f[count++][1] = s;
-                }
-            } else if (norm <= mu * y2) {
-                const V s = V(1) / sqrt(rt);
-                f[count++][0] = s;
-                f[count++][1] = s;
-                f[count++][2] = V(1) / sqrt(rn);
-            } else if (y2 > -mu_hat * norm) {
-                const V share = V(1) / (V(1) + mu * mu_hat);
-                const V s = sqrt(share / rn);
-                f[count][0] = s * mu * y0 / norm;
-                f[count][1] = s * mu * y1 / norm;
-                f[count++][2] = s;
-                add_across(mu / rt * share * (y2 + mu_hat * norm) / norm, norm);
-            }
-        }
-        const auto& R = at(sap.contact_frame, slot)->data;
-        const V* arm0 = at(sap.contact_arm0, slot)->c;
-        const V* arm1 = at(sap.contact_arm1, slot)->c;
-        auto wrench = [](const V* arm, const V* g) {
-            column w = {};
-            w[0] = T(arm[1] * g[2] - arm[2] * g[1]);
-            w[1] = T(arm[2] * g[0] - arm[0] * g[2]);
-            w[2] = T(arm[0] * g[1] - arm[1] * g[0]);
-            w[3] = T(g[0]);
-            w[4] = T(g[1]);
-            w[5] = T(g[2]);
-            return w;
-        };
-        for (int k = 0; k < count; ++k) {
-            V g[3];
-            for (int r = 0; r < 3; ++r) g[r] = R[r][0] * f[k][0] + R[r][1] * f[k][1] + R[r][2] * f[k][2];
-            if (a >= 0 && b >= 0) {
-                const column wa = wrench(arm0, g), wb = wrench(arm1, g);
-                add(aa, wa, wa);
-                add(bb, wb, wb);
-                add(ab, wa, wb);
-            } else if (a >= 0) {
-                const column wa = wrench(arm0, g);
-                add(aa, wa, wa);
-            } else {
-                const column wb = wrench(arm1, g);
-                add(bb, wb, wb);
-            }
-        }
-    }
-    auto keep = [&](int node, column (&sum)[6]) {
+    const T* sum = work.data + work_base;
+    const int slot = first + (int)sum[RECORD - 1];
+    const int a = *at(sap.contact_node0, slot), b = *at(sap.contact_node1, slot);
+    auto add = [&](const int node, const T* ww, const T* wv) {
         if (node < 0) return;
-        auto& ww = at(sap.node_stiffness_ww, node0 + node)->data;
-        auto& wv = at(sap.node_stiffness_wv, node0 + node)->data;
-        auto& vv = at(sap.node_stiffness_vv, node0 + node)->data;
-        for (int r = 0; r < 3; ++r)
-            for (int c = 0; c < 3; ++c) {
-                ww[r][c] += sum[c][r];
-                wv[r][c] += sum[3 + c][r];
-                vv[r][c] += sum[3 + c][3 + r];
-            }
+        T* const to[3] = {
+            (T*)at(sap.node_stiffness_ww, node0 + node),
+            (T*)at(sap.node_stiffness_wv, node0 + node),
+            (T*)at(sap.node_stiffness_vv, node0 + node)};
+        for (int e = 0; e < 9; ++e) to[0][e] += ww[e];
+        for (int e = 0; e < 9; ++e) to[1][e] += wv[e];
+        for (int e = 0; e < 9; ++e) to[2][e] += sum[LINEAR + e];
     };
-    keep(a, aa);
-    keep(b, bb);
+    add(a, sum + ANGULAR0, sum + MIXED0);
+    add(b, sum + ANGULAR1, sum + MIXED1);
     wp::mat_t<6, 6, T> between;
-    for (int r = 0; r < 6; ++r)
-        for (int c = 0; c < 6; ++c) between.data[r][c] = ab[c][r];
+    for (int r = 0; r < 3; ++r)
+        for (int c = 0; c < 3; ++c) {
+            between.data[r][c] = sum[BETWEEN + 3 * r + c];
+            between.data[r][3 + c] = sum[MIXED0 + 3 * r + c];
+            between.data[3 + r][c] = sum[MIXED1 + 3 * c + r];
+            between.data[3 + r][3 + c] = sum[LINEAR + 3 * r + c];
+        }
     return between;
 """
 )
@@ -189,24 +216,33 @@ def mat66_type(real: Any) -> Any:
 def contact_stiffness_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return the functions for the given precisions.
 
-    - `run_end(sap, first, end)`: the end of the run of contacts from `first` on that have the same bodies.
-    - `sum_stiffness(sap, first, end, node0)`: add J^T G J of a run to the stiffness of both bodies; return
-      the part that couples them, without its sign.
+    - `measure_stiffness(sap, first, end, work, work_base)`: writes the sums of runs of contacts between the
+      same bodies, in the order of their slots, from slot `first` on until some number of contacts is done,
+      and returns the slot behind these. Each run takes `RUN_SIZE` numbers, of which the last says how far
+      from `first` a slot of it is; behind the last run that is -1.
+    - `add_stiffness(sap, first, node0, work, work_base)`: add such a sum to the stiffness of both bodies;
+      return the part that couples them, without its sign.
     - `subtract_matrix(matrix, out, corner, row_stride, column_stride)`: from a block of `out`.
     """
     SapData, mat66 = sap_struct(real, linear), mat66_type(linear)
-    types = f"using T = {CTYPE[linear]}; using V = {CTYPE[real]};"
-    limits = f"constexpr double SOFT_SHARE_MIN = {SOFT_SHARE_MIN}, FRICTIONLESS = {FRICTIONLESS};"
+    types = f"using T = {CTYPE[linear]};"
+    limits = f"constexpr double FRICTIONLESS = {FRICTIONLESS};"
 
-    @wp.func_native(_RUN_END)
-    def run_end(sap: wp.ref[SapData], first: int, end: int) -> int: ...
+    @wp.func_native(contact_lanes(real) + types + limits + _RECORD + _MEASURE)
+    def measure_stiffness(
+        sap: wp.ref[SapData], first: int, end: int, work: wp.array[linear], work_base: int
+    ) -> int: ...
 
-    @wp.func_native(types + limits + _SUM)
-    def sum_stiffness(sap: wp.ref[SapData], first: int, end: int, node0: int) -> mat66: ...
+    @wp.func_native(types + _RECORD + _ADD)
+    def add_stiffness(
+        sap: wp.ref[SapData], first: int, node0: int, work: wp.array[linear], work_base: int
+    ) -> mat66: ...
 
     @wp.func_native(types + _SUBTRACT)
     def subtract_matrix(
         matrix: mat66, out: wp.array[linear], corner: int, row_stride: int, column_stride: int
     ): ...
 
-    return SimpleNamespace(run_end=run_end, sum_stiffness=sum_stiffness, subtract_matrix=subtract_matrix)
+    return SimpleNamespace(
+        measure_stiffness=measure_stiffness, add_stiffness=add_stiffness, subtract_matrix=subtract_matrix
+    )

@@ -35,7 +35,7 @@ from pluriverse.solvers.sap.hessian_pairs import hessian_pair_functions
 from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.tree_contacts import tree_contact_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
-from pluriverse.solvers.sap.workspace import VISITED, sap_struct
+from pluriverse.solvers.sap.workspace import RUN_SIZE, STIFFNESS_WORK_SIZE, VISITED, sap_struct
 from pluriverse.types import JointType
 
 NOTHING, CONTACT, EQUALITY = wp.constant(0), wp.constant(1), wp.constant(2)
@@ -74,7 +74,7 @@ def hessian_functions(
     unprojected = cone.unprojected
     moment_stiffness = cone_moment_functions(real).stiffness
     stiffness = contact_stiffness_functions(real, linear)
-    run_end, sum_stiffness = stiffness.run_end, stiffness.sum_stiffness
+    measure_stiffness, add_stiffness = stiffness.measure_stiffness, stiffness.add_stiffness
     add_pair = hessian_pair_functions(real, linear, dynamics_real).add_pair
     trees = tree_factor_functions(real, linear, dynamics_real)
     write_joint_hessian, factorize_tree = trees.write_joint_hessian, trees.factorize_tree
@@ -311,6 +311,7 @@ def hessian_functions(
         world: int,
         coupled_count: int,
         tree_contact_count: int,
+        region: int,  # scratch of contacts
         diag_shift: real,
     ):
         """Write H, from the mass matrix, `dof_curvature` and the stiffness of contacts and equalities.
@@ -343,23 +344,25 @@ def hessian_functions(
         start = sap.contact_start[world]
         contact_end = start + sap.contact_count[world]
         if wp.static(not moments):
+            work = region * wp.static(STIFFNESS_WORK_SIZE)
             slot = int(start)
             while slot < contact_end:
-                if sap.contact_impulse[slot][2] == real(0.0) and not sap.contact_bound[slot] > real(0.0):
-                    slot += 1
-                    continue
-                behind = run_end(sap, slot, contact_end)
-                dof_a = sap.contact_dof0[slot]
-                dof_b = sap.contact_dof1[slot]
-                couples = dof_a >= 0 and dof_b >= 0
-                is_left_out = bool(False)
-                if tree_contact_count > 0 and couples:
-                    is_left_out = joins_branches(topology, world, dof_a, dof_b)
-                if not is_left_out:
-                    between = sum_stiffness(sap, slot, behind, node0)
+                eight = int(slot)
+                slot = measure_stiffness(sap, eight, contact_end, sap.stiffness_work, work)
+                sums = int(work)
+                while sap.stiffness_work[sums + wp.static(RUN_SIZE - 1)] >= linear(0.0):
+                    member = eight + int(sap.stiffness_work[sums + wp.static(RUN_SIZE - 1)])
+                    run = int(sums)
+                    sums += wp.static(RUN_SIZE)
+                    dof_a = sap.contact_dof0[member]
+                    dof_b = sap.contact_dof1[member]
+                    couples = dof_a >= 0 and dof_b >= 0
+                    if tree_contact_count > 0 and couples:
+                        if joins_branches(topology, world, dof_a, dof_b):
+                            continue
+                    between = add_stiffness(sap, eight, node0, sap.stiffness_work, run)
                     if couples:
                         add_pair(topology, dynamics, sap, world, dof_a, dof_b, between)
-                slot = behind
         if wp.static(moments or equality):
             add_other_terms(topology, dynamics, sap, world)
 

@@ -90,7 +90,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
                 ):
                     sap.gradient[dof0 + dof] = real(0.0)
         count = find_coupling(topology, sap, world)
-        assemble(topology, dynamics, sap, world, count, 0, real(0.0))
+        assemble(topology, dynamics, sap, world, count, 0, world, real(0.0))
         coupled_count[slot] = count
 
     return SimpleNamespace(assemble_hessian=assemble_hessian)

@@ -390,6 +390,7 @@ def _kernels(
                         world,
                         coupled_count,
                         tree_contact_count,
+                        region,
                         options.diag_shift,
                     )
                     for tree in range(tree_count):

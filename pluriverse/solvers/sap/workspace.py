@@ -38,6 +38,11 @@ CHAIN_REGION = wp.constant(WORK_SIZE + 2 * CHAIN_SIZE)
 """Numbers in `chain` per degree of freedom of the longest chain: scratch, and the chains of two bodies. On a
 CPU all worlds of a launch use the region of the first, which stays in the cache of its thread."""
 
+RUN_SIZE = 56
+"""Numbers that `contact_stiffness` sums of contacts between two bodies: six blocks of 3x3, and a slot."""
+STIFFNESS_WORK_SIZE = RUN_SIZE * (LANES + 1)
+"""Its scratch: those of eight contacts, each between other bodies, and a last one that ends them."""
+
 ITERATED_FIELDS = (
     "contact_frame",
     "contact_arm0",
@@ -189,6 +194,9 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "block_value": Field("block", linear, "column-major blocks of coupled trees"),
         "coupled_work": Field("coupled work", linear, "scratch of `math.vector_cholesky`"),
     }
+    contact_stiffness = {
+        "stiffness_work": Field("stiffness work", linear, "sums of some contacts (`contact_stiffness`)"),
+    }
     contact_weight = {
         "chain": Field("chain", real, "of both bodies of a contact, and scratch (`math.chain_mobility`)"),
     }
@@ -229,6 +237,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         | direction
         | sweeps
         | hessian
+        | contact_stiffness
         | contact_weight
         | contact_space
         | results
@@ -323,6 +332,7 @@ class SapWorkspace:
             self.coupled_work_count = max(
                 vector_work_size(template.tree_dof_end - template.tree_dof) for template in model.templates
             )
+        sizes["stiffness work"] = model.world_count * STIFFNESS_WORK_SIZE
         sizes["coupled work"] = model.world_count * self.coupled_work_count
         sizes["chain"] = model.world_count * CHAIN_REGION * self.chain_capacity
         self.space_dof_count = max(
@@ -340,7 +350,7 @@ class SapWorkspace:
             array = given.get(name)
             if array is None:
                 # Scratch that only the first world of a launch uses is not to be touched for the others.
-                allocate = wp.empty if field.axis == "coupled work" else wp.zeros
+                allocate = wp.empty if field.axis in ("coupled work", "stiffness work") else wp.zeros
                 array = allocate(sizes[field.axis], dtype=field.dtype, device=model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
