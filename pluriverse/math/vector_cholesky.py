@@ -49,8 +49,8 @@ _SOLVE = """
     const int* loc = location.data + location_base;
     const T* value = H.data + base;
     T* y = x.data + xbase;
-    if (block_count > COLUMNS) return -1;
-    Tree trees[COLUMNS];
+    if (block_count > VECTORS) return -1;
+    Tree trees[VECTORS];
     int columns = 0, vectors = 0;
     for (int p = 0; p < block_count; ++p) {
         const int block = order.data[tree_base + p];
@@ -70,19 +70,20 @@ _SOLVE = """
         for (int r = 0; r < trees[p].size; ++r) rhs[8 * trees[p].vector + r] = y[dof[trees[p].block] + r];
     const vector8 lanes = {T(0), T(1), T(2), T(3), T(4), T(5), T(6), T(7)};
 
-    // Trees that are eliminated after p and change with it, in order.
-    auto list_later = [&](const int p, int* later) {
+    // Trees that are eliminated after each and change with it, in order.
+    int later[VECTORS][VECTORS], later_count[VECTORS];
+    for (int p = 0; p < block_count; ++p) {
         int count = 0;
         const word* row = graph + trees[p].block * words;
         for (int w = 0; w < words; ++w)
             for (word bits = row[w]; bits; bits &= bits - 1) {
                 const int q = place[64 * w + __builtin_ctzll(bits)];
                 int e = count++;
-                for (; e > 0 && later[e - 1] > q; --e) later[e] = later[e - 1];
-                later[e] = q;
+                for (; e > 0 && later[p][e - 1] > q; --e) later[p][e] = later[p][e - 1];
+                later[p][e] = q;
             }
-        return count;
-    };
+        later_count[p] = count;
+    }
 
     // Columns of the tree p in the rows of the tree q.
     auto load = [&](const int p, const int q) {
@@ -108,10 +109,8 @@ _SOLVE = """
     };
 
     for (int p = 0; p < block_count; ++p) {
-        int later[COLUMNS];
-        const int count = list_later(p, later);
         load(p, p);
-        for (int e = 0; e < count; ++e) load(p, later[e]);
+        for (int e = 0; e < later_count[p]; ++e) load(p, later[p][e]);
     }
 
     int ok = 1;
@@ -142,6 +141,38 @@ _SOLVE = """
             b[rows[e]] -= l * known;
         }
     };
+    // The same for all columns of a tree of six, which stay in registers with its right-hand side.
+    auto eliminate_six = [&](auto& sum, const int* rows, const Tree& tree) {
+        #pragma clang fp contract(fast)
+        constexpr int some = sizeof(sum) / sizeof(sum[0]) / 7;
+        vector8* c0 = C + ld * tree.column;
+        vector8* l0 = L + ld * tree.column;
+        #pragma unroll
+        for (int e = 0; e < some; ++e) {
+            #pragma unroll
+            for (int c = 0; c < 6; ++c) sum[some * c + e] = c0[ld * c + rows[e]];
+            sum[some * 6 + e] = b[rows[e]];
+        }
+        #pragma unroll
+        for (int c = 0; c < 6; ++c) {
+            const T pivot = sum[some * c][c];
+            if (!(pivot > T(0))) ok = 0;
+            const T share = T(1) / pivot;
+            inverse[tree.column + c] = share;
+            #pragma unroll
+            for (int e = 0; e < some; ++e) {
+                sums l = sum[some * c + e] * share;
+                if (e == 0) l = lanes > T(c) ? l : sums(T(0));
+                l0[ld * c + rows[e]] = l;
+                if (e > 0) c0[ld * c + rows[e]] = sum[some * c + e];
+                #pragma unroll
+                for (int d = c + 1; d < 6; ++d) sum[some * d + e] -= l * sum[some * c][d];
+                sum[some * 6 + e] -= l * sum[some * 6][c];
+            }
+        }
+        #pragma unroll
+        for (int e = 0; e < some; ++e) b[rows[e]] = sum[some * 6 + e];
+    };
     // Some columns of a later tree in one vector of rows, as many as `sum` has.
     auto update = [&](auto& sum, vector8* to, const vector8* l, const T* factor, const int m) {
         #pragma clang fp contract(fast)
@@ -156,17 +187,24 @@ _SOLVE = """
 
     for (int p = 0; p < block_count; ++p) {
         const Tree tree = trees[p];
-        int later[COLUMNS], rows[VECTORS];
-        const int later_count = list_later(p, later);
+        int rows[VECTORS];
         const int own = (tree.size + 7) / 8;
         int count = 0;
         for (; count < own; ++count) rows[count] = tree.vector + count;
-        for (int e = 0; e < later_count; ++e) {
-            const Tree other = trees[later[e]];
+        for (int e = 0; e < later_count[p]; ++e) {
+            const Tree other = trees[later[p][e]];
             for (int v = 0; v < (other.size + 7) / 8; ++v) rows[count++] = other.vector + v;
         }
         sums four[4], three[3], two[2], one[1];
-        for (int c = 0; c < tree.size; ++c) {
+        sums six_four[28], six_three[21], six_two[14], six_one[7];
+        const bool is_six = tree.size == 6 && count <= 4;
+        if (is_six) {
+            if (count == 4) eliminate_six(six_four, rows, tree);
+            else if (count == 3) eliminate_six(six_three, rows, tree);
+            else if (count == 2) eliminate_six(six_two, rows, tree);
+            else eliminate_six(six_one, rows, tree);
+        }
+        for (int c = 0; c < tree.size && !is_six; ++c) {
             const int first = c / 8;
             for (int e = first; e < count; e += 4) {
                 const int left = count - e;
@@ -177,11 +215,11 @@ _SOLVE = """
             }
         }
         sums eight[8], six[6];
-        for (int j = 0; j < later_count; ++j) {
-            const Tree column = trees[later[j]];
+        for (int j = 0; j < later_count[p]; ++j) {
+            const Tree column = trees[later[p][j]];
             const T* factors = (const T*)(C + ld * tree.column + column.vector);
-            for (int i = j; i < later_count; ++i) {
-                const Tree row = trees[later[i]];
+            for (int i = j; i < later_count[p]; ++i) {
+                const Tree row = trees[later[p][i]];
                 for (int v = 0; v < (row.size + 7) / 8; ++v) {
                     const vector8* l = L + ld * tree.column + row.vector + v;
                     vector8* to = C + ld * column.column + row.vector + v;
@@ -203,14 +241,12 @@ _SOLVE = """
 
     for (int p = block_count - 1; p >= 0; --p) {
         const Tree tree = trees[p];
-        int later[COLUMNS];
-        const int later_count = list_later(p, later);
         T* z = rhs + 8 * tree.vector;
         const vector8* l = L + ld * tree.column;
         for (int c = 0; c < tree.size; ++c) {
             vector8 sum = {};
-            for (int e = 0; e < later_count; ++e) {
-                const Tree other = trees[later[e]];
+            for (int e = 0; e < later_count[p]; ++e) {
+                const Tree other = trees[later[p][e]];
                 for (int v = other.vector; v < other.vector + (other.size + 7) / 8; ++v)
                     sum += l[ld * c + v] * b[v];
             }
@@ -218,13 +254,27 @@ _SOLVE = """
             const vector2 pair = half.lo + half.hi;
             z[c] = z[c] * inverse[tree.column + c] - (pair.x + pair.y);
         }
+        T* to = y + dof[tree.block];
+        if (tree.size == 6) {
+            #pragma clang fp contract(fast)
+            T s[6];
+            #pragma unroll
+            for (int c = 5; c >= 0; --c) {
+                const T* column = (const T*)(l + ld * c + tree.vector);
+                s[c] = z[c];
+                #pragma unroll
+                for (int r = 5; r > c; --r) s[c] -= column[r] * s[r];
+                to[c] = s[c];
+            }
+            b[tree.vector] = vector8{s[0], s[1], s[2], s[3], s[4], s[5], T(0), T(0)};
+            continue;
+        }
         for (int c = tree.size - 2; c >= 0; --c) {
             const T* column = (const T*)(l + ld * c + tree.vector);
             T s = z[c];
             for (int r = tree.size - 1; r > c; --r) s -= column[r] * z[r];
             z[c] = s;
         }
-        T* to = y + dof[tree.block];
         for (int c = 0; c < tree.size; ++c) to[c] = z[c];
     }
     return ok;
