@@ -199,12 +199,6 @@ _ADD = (
 """
 )
 
-_SUBTRACT = """
-    T* to = out.data + corner;
-    for (int c = 0; c < 6; ++c)
-        for (int r = 0; r < 6; ++r) to[r * row_stride + c * column_stride] -= matrix.data[r][c];
-"""
-
 
 @functools.cache
 def mat66_type(real: Any) -> Any:
@@ -222,7 +216,6 @@ def contact_stiffness_functions(real: Any, linear: Any) -> SimpleNamespace:
       from `first` a slot of it is; behind the last run that is -1.
     - `add_stiffness(sap, first, node0, work, work_base)`: add such a sum to the stiffness of both bodies;
       return the part that couples them, without its sign.
-    - `subtract_matrix(matrix, out, corner, row_stride, column_stride)`: from a block of `out`.
     """
     SapData, mat66 = sap_struct(real, linear), mat66_type(linear)
     types = f"using T = {CTYPE[linear]};"
@@ -238,11 +231,4 @@ def contact_stiffness_functions(real: Any, linear: Any) -> SimpleNamespace:
         sap: wp.ref[SapData], first: int, node0: int, work: wp.array[linear], work_base: int
     ) -> mat66: ...
 
-    @wp.func_native(types + _SUBTRACT)
-    def subtract_matrix(
-        matrix: mat66, out: wp.array[linear], corner: int, row_stride: int, column_stride: int
-    ): ...
-
-    return SimpleNamespace(
-        measure_stiffness=measure_stiffness, add_stiffness=add_stiffness, subtract_matrix=subtract_matrix
-    )
+    return SimpleNamespace(measure_stiffness=measure_stiffness, add_stiffness=add_stiffness)

@@ -11,32 +11,91 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
-from pluriverse.math.stage_inlining import stages_inline
+from pluriverse.math.dense import CTYPE
 from pluriverse.model import Topology
-from pluriverse.solvers.sap.contact_stiffness import contact_stiffness_functions, mat66_type
-from pluriverse.solvers.sap.hessian_entries import hessian_entry_functions
+from pluriverse.solvers.sap.contact_stiffness import mat66_type
 from pluriverse.solvers.sap.workspace import sap_struct
 from pluriverse.types import JointType
+
+_ADD_PAIR = f"""
+    constexpr int FREE = {int(JointType.FREE)};
+    const int kind = topology.world_template.data[world];
+    const int first = topology.template_dof.data[kind], node_first = topology.template_node.data[kind];
+    const int first_tree = topology.template_tree.data[kind];
+    const int tree_count = topology.template_tree.data[kind + 1] - first_tree;
+    const int* up = topology.dof_parent.data + first;
+    const int* tree_dof = topology.tree_dof.data + first_tree;
+    const int* size = sap.tree_size.data + first_tree;
+    const int* place = sap.tree_position.data + topology.world_tree.data[world];
+    const D* motions = (const D*)(dynamics.dof_motion.data + topology.world_dof.data[world]);
+    const int node_a = node_first + topology.dof_node.data[first + dof_a];
+    const int node_b = node_first + topology.dof_node.data[first + dof_b];
+    const int a = topology.node_tree.data[node_a], b = topology.node_tree.data[node_b];
+    const int block = sap.block_location.data[sap.world_location.data[world] + a * tree_count + b];
+    T* const values = sap.block_value.data + sap.world_block.data[world];
+
+    // `subtract(i, j, entry)` does so from the entry of two degrees of freedom.
+    auto add = [&](const bool free_a, const bool free_b, auto&& subtract) {{
+        auto add_row = [&](const int i, const T* w) {{
+            if (free_b) {{
+                for (int k = 0; k < 6; ++k) subtract(i, dof_b - 5 + k, w[k]);
+            }} else {{
+                for (int j = dof_b; j >= 0; j = up[j]) {{
+                    const D* s = motions + 6 * j;
+                    const T angular = w[0] * T(s[0]) + w[1] * T(s[1]) + w[2] * T(s[2]);
+                    subtract(i, j, angular + (w[3] * T(s[3]) + w[4] * T(s[4]) + w[5] * T(s[5])));
+                }}
+            }}
+        }};
+        if (free_a) {{
+            for (int k = 0; k < 6; ++k) add_row(dof_a - 5 + k, pair.data[k]);
+        }} else {{
+            for (int i = dof_a; i >= 0; i = up[i]) {{
+                const D* s = motions + 6 * i;
+                T w[6];
+                for (int c = 0; c < 6; ++c) w[c] = T(s[0]) * pair.data[0][c];
+                for (int r = 1; r < 6; ++r)
+                    for (int c = 0; c < 6; ++c) w[c] += T(s[r]) * pair.data[r][c];
+                add_row(i, w);
+            }}
+        }}
+    }};
+    if (a != b) {{
+        // The block has the tree that is eliminated later as rows, and is column-major.
+        const bool is_later = place[a] >= place[b];
+        const int stride_i = is_later ? 1 : size[b], stride_j = is_later ? size[a] : 1;
+        T* const corner = values + block - stride_i * tree_dof[a] - stride_j * tree_dof[b];
+        // The motions of a free root are the unit vectors.
+        auto is_free = [&](const int node) {{
+            return topology.node_type.data[node] == FREE && topology.node_parent.data[node] < 0;
+        }};
+        add(is_free(node_a), is_free(node_b), [&](const int i, const int j, const T entry) {{
+            corner[i * stride_i + j * stride_j] -= entry;
+        }});
+        return;
+    }}
+    const bool in_rows = sap.tree_coupled.data[topology.world_tree.data[world] + a] == 0;
+    const int* row_of = topology.dof_row.data + first;
+    const int* depth_of = topology.dof_depth.data + first;
+    T* const rows = sap.hessian_row.data + topology.world_row.data[world];
+    add(false, false, [&](const int i, const int j, const T entry) {{
+        const int upper = i < j ? i : j, lower = i < j ? j : i;
+        T* to = values + block + (upper - tree_dof[a]) * size[a] + lower - tree_dof[a];
+        if (in_rows) to = rows + row_of[lower] + depth_of[upper];
+        // (i, j) and (j, i) are the same entry, and both chains may hold both.
+        *to -= i == j ? entry + entry : entry;
+    }});
+"""
 
 
 @functools.cache
 def hessian_pair_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     """Return `add_pair` for the given precisions."""
-    vec3, vec6, mat33 = vec3_type(linear), vec6_type(linear), mat33_type(linear)
-    mat66 = mat66_type(linear)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    subtract_matrix = contact_stiffness_functions(real, linear).subtract_matrix
-    entry_of_tree = hessian_entry_functions(real, linear).entry_of_tree
+    mat66 = mat66_type(linear)
+    types = f"using T = {CTYPE[linear]}; using D = {CTYPE[dynamics_real]};"
 
-    @wp.func(inline=True)
-    def is_free_root(topology: wp.ref[Topology], template: int, last_dof: int) -> bool:
-        """Return whether the chain ending at `last_dof` is a free root: its motions are the unit vectors."""
-        first = topology.template_dof[template]
-        node = topology.template_node[template] + topology.dof_node[first + last_dof]
-        return topology.node_type[node] == JointType.FREE and topology.node_parent[node] < 0
-
-    @wp.func(inline=stages_inline())
+    @wp.func_native(types + _ADD_PAIR)
     def add_pair(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
@@ -47,99 +106,6 @@ def hessian_pair_functions(real: Any, linear: Any, dynamics_real: Any) -> Simple
         pair: mat66,
     ):
         """Subtract S_a^T K_ab S_b on the chains of two bodies; `pair` is K_ab."""
-        template = topology.world_template[world]
-        first = topology.template_dof[template]
-        node_first = topology.template_node[template]
-        first_tree = topology.template_tree[template]
-        tree0 = topology.world_tree[world]
-        dof0 = topology.world_dof[world]
-        tree_a = topology.node_tree[node_first + topology.dof_node[first + dof_a]]
-        tree_b = topology.node_tree[node_first + topology.dof_node[first + dof_b]]
-        same_tree = tree_a == tree_b
-        in_rows = same_tree and sap.tree_coupled[tree0 + tree_a] == 0
-
-        # Between two trees the block has the tree that is eliminated later as rows, and is column-major.
-        tree_count = topology.template_tree[template + 1] - first_tree
-        corner = (
-            sap.world_block[world]
-            + sap.block_location[sap.world_location[world] + tree_a * tree_count + tree_b]
-        )
-        stride_i = int(1)
-        stride_j = sap.tree_size[first_tree + tree_a]
-        if sap.tree_position[tree0 + tree_a] < sap.tree_position[tree0 + tree_b]:
-            stride_i = sap.tree_size[first_tree + tree_b]
-            stride_j = int(1)
-        corner -= stride_i * topology.tree_dof[first_tree + tree_a]
-        corner -= stride_j * topology.tree_dof[first_tree + tree_b]
-
-        free_a = is_free_root(topology, template, dof_a)
-        free_b = is_free_root(topology, template, dof_b)
-        if free_a and free_b and not same_tree:
-            # Both chains are the unit vectors about the two bodies' own origins: the block is K_ab itself.
-            corner += (dof_a - 5) * stride_i + (dof_b - 5) * stride_j
-            subtract_matrix(pair, sap.block_value, corner, stride_i, stride_j)
-            return
-
-        ww, wv, vw, vv = mat33(), mat33(), mat33(), mat33()
-        for i in range(3):
-            for j in range(3):
-                ww[i, j] = pair[i, j]
-                wv[i, j] = pair[i, 3 + j]
-                vw[i, j] = pair[3 + i, j]
-                vv[i, j] = pair[3 + i, 3 + j]
-
-        if free_a and not same_tree:
-            # The motions of the first chain are the unit vectors.
-            corner += (dof_a - 5) * stride_i
-            j = int(dof_b)
-            while j >= 0:
-                motion = vec6(dynamics.dof_motion[dof0 + j])
-                omega = vec3(motion[0], motion[1], motion[2])
-                velocity = vec3(motion[3], motion[4], motion[5])
-                moment = ww * omega + wv * velocity
-                force = vw * omega + vv * velocity
-                for k in range(3):
-                    index = corner + k * stride_i + j * stride_j
-                    sap.block_value[index] = sap.block_value[index] - moment[k]
-                    index += 3 * stride_i
-                    sap.block_value[index] = sap.block_value[index] - force[k]
-                j = topology.dof_parent[first + j]
-            return
-
-        i = int(dof_a)
-        while i >= 0:
-            motion = vec6(dynamics.dof_motion[dof0 + i])
-            omega = vec3(motion[0], motion[1], motion[2])
-            velocity = vec3(motion[3], motion[4], motion[5])
-            moment = omega * ww + velocity * vw
-            force = omega * wv + velocity * vv
-            j = int(dof_b)
-            if free_b and not same_tree:
-                # The motions of the second chain are.
-                j = int(-1)
-                for k in range(3):
-                    index = corner + i * stride_i + (dof_b - 5 + k) * stride_j
-                    sap.block_value[index] = sap.block_value[index] - moment[k]
-                    index += 3 * stride_j
-                    sap.block_value[index] = sap.block_value[index] - force[k]
-            while j >= 0:
-                other = vec6(dynamics.dof_motion[dof0 + j])
-                entry = wp.dot(moment, vec3(other[0], other[1], other[2])) + wp.dot(
-                    force, vec3(other[3], other[4], other[5])
-                )
-                if same_tree:
-                    # (i, j) and (j, i) are the same entry, and both chains may hold both.
-                    if i == j:
-                        entry = linear(2.0) * entry
-                    index = entry_of_tree(topology, sap, world, tree_a, i, j)
-                    if in_rows:
-                        sap.hessian_row[index] = sap.hessian_row[index] - entry
-                    else:
-                        sap.block_value[index] = sap.block_value[index] - entry
-                else:
-                    index = corner + i * stride_i + j * stride_j
-                    sap.block_value[index] = sap.block_value[index] - entry
-                j = topology.dof_parent[first + j]
-            i = topology.dof_parent[first + i]
+        ...
 
     return SimpleNamespace(add_pair=add_pair)
