@@ -37,6 +37,17 @@ def run_loops(
 
 
 @wp.kernel(enable_backward=False, module="unique")
+def run_pieces(sap: SapData, size: int, end: int, alpha: REAL, probed: wp.array[VEC3], cost: wp.array[REAL]):
+    """Run the loops over so many contacts at a time, and sum up."""
+    _thread, _ = wp.tid()
+    for piece in range((end + size - 1) / size):
+        first = piece * size
+        for slot in range(first, wp.min(first + size, end)):
+            probed[0] = probed[0] + loops.probe_slots(sap, slot, slot + 1, alpha)
+        cost[piece] = loops.evaluate_slots(sap, first, wp.min(first + size, end))
+
+
+@wp.kernel(enable_backward=False, module="unique")
 def run_cone(
     sap: SapData,
     end: int,
@@ -139,6 +150,28 @@ def test_loops_equal_the_functions_of_the_cone(sap):
         sap.contact_impulse.numpy()[taking_part], impulse[taking_part], rtol=1e-12, atol=1e-12
     )
     assert not sap.contact_impulse.numpy()[~taking_part].any()
+
+
+def test_a_contact_has_the_same_bits_in_every_lane(sap):
+    """Impulses, costs and what probes sum up are those of one contact after the other, to the bit."""
+    found = {}
+    for size in (1, 3, 8, CONTACT_COUNT):
+        sap.contact_impulse.zero_()
+        probed = wp.zeros(1, dtype=VEC3, device="cpu")
+        cost = wp.zeros(CONTACT_COUNT, dtype=REAL, device="cpu")
+        inputs = [sap.data, size, CONTACT_COUNT, ALPHA, probed, cost]
+        wp.launch(run_pieces, dim=(1, 1), inputs=inputs, device="cpu")
+        found[size] = sap.contact_impulse.numpy().copy(), probed.numpy()[0], cost.numpy()
+    single_costs = found[1][2]
+    for size, (impulse, _, cost) in found.items():
+        np.testing.assert_array_equal(impulse, found[1][0])
+        pieces = [0.0] * len(range(0, CONTACT_COUNT, size))
+        for slot, single in enumerate(single_costs):
+            pieces[slot // size] += single
+        np.testing.assert_array_equal(cost[: len(pieces)], pieces)
+    result = wp.zeros(4, dtype=REAL, device="cpu")
+    wp.launch(run_loops, dim=(1, 1), inputs=[sap.data, CONTACT_COUNT, ALPHA, result], device="cpu")
+    np.testing.assert_array_equal(result.numpy()[:3], found[1][1])
 
 
 def test_a_velocity_that_is_no_number_makes_the_cost_no_number(sap):

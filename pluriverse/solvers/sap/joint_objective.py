@@ -112,8 +112,10 @@ _EVALUATE = """
     V total = zero;
     for (int d = 0; d < count; ++d) {
         V cost = zero, impulse = zero, curvature = zero;
-        objective(d, speed[d], cost, impulse, curvature);
-        total += cost;
+        if (bits[d] != 0) {  // those of free bodies are 0
+            objective(d, speed[d], cost, impulse, curvature);
+            total += cost;
+        }
         impulse_out[d] = impulse;
         curvature_out[d] = curvature;
     }

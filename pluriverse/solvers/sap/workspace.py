@@ -61,7 +61,9 @@ ITERATED_FIELDS = (
     "contact_dof0",
     "contact_dof1",
 )
-"""What iterations of Newton's method read of a contact: 256 bytes in double precision."""
+"""What iterations of Newton's method read of a contact: 256 bytes in double precision.
+
+`contact_lanes` loads the numbers from the frame on, and from the velocity on, in this order."""
 CACHE_LINE = 64
 """Bytes that a processor loads at once."""
 
