@@ -14,7 +14,7 @@ from pluriverse.collision.components import column, to_double
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex.feature import Feature, find_feature
 from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
-from pluriverse.collision.convex.separation import TOO_FAR, find_outermost_face
+from pluriverse.collision.convex.separation import ROUNDING, TOO_FAR, find_outermost_face
 from pluriverse.collision.convex.support import ConvexPair
 from pluriverse.collision.convex.witness_points import Witness, align_to_face, find_face_witness, find_witness
 from pluriverse.collision.hull import HullData
@@ -187,6 +187,9 @@ def collide_convex(
     shapes = make_convex_pair(model, pair)
     witness = find_face_witness(shapes, hulls, face_axis)
     is_on_face = witness.is_near
+    # Along the normal of a face the farthest points are known. No connection is shorter than they are apart.
+    if face_axis >= 0 and witness.distance > pair.threshold + ROUNDING * (pair.extent + pair.threshold):
+        return found
     if not is_on_face:
         witness = find_witness(shapes, hulls, pair.extent, pair.threshold)
     if not witness.is_near or not witness.distance <= pair.threshold:
