@@ -26,7 +26,7 @@ from pluriverse.collision.pair_table import (
 )
 from pluriverse.collision.shape_pair import bounds_overlap, flat_shape
 from pluriverse.collision.shape_state import ShapePlace, ShapeState, bounds_vector
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.bit_sets import LANE_COUNT, overlap_functions, sorted_scratch_size
 from pluriverse.math.lane_records import LANE_RECORDS
 from pluriverse.model import Model
@@ -169,10 +169,11 @@ class BroadPhase:
 
     def find_near_pairs(self, worlds: wp.array, state: ShapeState) -> None:
         """Write which candidate pairs of `worlds` are near. Only launches."""
+        threads = world_thread_count(worlds)
         launch_kernel(
             find_near_pair,
-            dim=worlds.size,
-            inputs=[worlds, state],
+            dim=threads,
+            inputs=[worlds, threads, state],
             outputs=[self.data, self.table],
             device=self._device,
         )
@@ -496,19 +497,11 @@ def mark_overlapping_pairs(
                         set_bit(table.near, first_word, pair - first_pair)
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.broad_phase")
-def find_near_pair(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    state: ShapeState,
-    # out
-    data: BroadPhaseData,
-    table: PairTable,
+@wp.func
+def find_near_pairs_of_world(
+    world: int, state: wp.ref[ShapeState], data: wp.ref[BroadPhaseData], table: wp.ref[PairTable]
 ):
     """Mark the candidate pairs of one world that are near."""
-    thread, _ = wp.tid()
-    world = worlds[thread]
-    if world < 0:
-        return
     every = PairChoice()
     mark_overlapping_pairs(world, state, every, data, table)
     row = table.world_template[world] * COLLIDER_COUNT
@@ -525,3 +518,19 @@ def find_near_pair(
         table.near,
         table.near_start[world],
     )
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.broad_phase")
+def find_near_pair(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    stride: int,  # number of threads, see `world_thread_count`
+    state: ShapeState,
+    # out
+    data: BroadPhaseData,
+    table: PairTable,
+):
+    """Mark the candidate pairs of some worlds that are near, one world after the other."""
+    thread, _ = wp.tid()
+    for slot in range(thread, worlds.shape[0], stride):
+        if worlds[slot] >= 0:
+            find_near_pairs_of_world(worlds[slot], state, data, table)

@@ -30,7 +30,7 @@ from pluriverse.collision.shape_state import (
     bounds_vector,
     place_fields,
 )
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.lane_records import LANE_RECORDS
 from pluriverse.types import GeoType
 
@@ -466,23 +466,18 @@ def place_shapes(
     ...
 
 
-@wp.kernel(enable_backward=False, module="pluriverse.collision.shape_update")
-def update_world_shapes(
-    worlds: wp.array[int],  # [slot] the worlds of this launch
-    global_shapes: wp.array[int],  # [global shape] flat shape index
-    model: ShapeModel,
-    body_q: wp.array[wp.transform],  # [body] m, xyzw
-    horizon: HorizonData,
-    # out
-    state: ShapeState,
-    contact_found: wp.array[int],  # [world] -1: nothing could be looked for
-    contact_count: wp.array[int],  # [world]
+@wp.func
+def update_shapes_of_world(
+    world: int,
+    global_shapes: wp.array[int],
+    model: wp.ref[ShapeModel],
+    body_q: wp.array[wp.transform],
+    horizon: wp.ref[HorizonData],
+    state: wp.ref[ShapeState],
+    contact_found: wp.array[int],
+    contact_count: wp.array[int],
 ):
     """Place those shapes of one world that may touch something, and forget its contacts."""
-    thread, _ = wp.tid()
-    world = worlds[thread]
-    if world < 0:
-        return
     first_shape = model.world_shape[world]
     template = model.world_template[world]
     start = model.collider_start[template]
@@ -519,6 +514,29 @@ def update_world_shapes(
             state.bounds[shape] = bounds_vector(0.0, 0.0, 0.0, NOTHING, NOTHING, NOTHING)
     contact_found[world] = wp.where(is_valid, 0, -1)
     contact_count[world] = 0
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.collision.shape_update")
+def update_world_shapes(
+    worlds: wp.array[int],  # [slot] the worlds of this launch
+    stride: int,  # number of threads, see `world_thread_count`
+    global_shapes: wp.array[int],  # [global shape] flat shape index
+    model: ShapeModel,
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    horizon: HorizonData,
+    # out
+    state: ShapeState,
+    contact_found: wp.array[int],  # [world] -1: nothing could be looked for
+    contact_count: wp.array[int],  # [world]
+):
+    """Place the shapes of some worlds, one after the other."""
+    thread, _ = wp.tid()
+    for slot in range(thread, worlds.shape[0], stride):
+        world = worlds[slot]
+        if world >= 0:
+            update_shapes_of_world(
+                world, global_shapes, model, body_q, horizon, state, contact_found, contact_count
+            )
 
 
 @wp.kernel(enable_backward=False, module="pluriverse.collision.shape_update")
@@ -572,10 +590,11 @@ def update_shapes(
             outputs=[state],
             device=device,
         )
+    threads = world_thread_count(worlds)
     launch_kernel(
         update_world_shapes,
-        dim=worlds.size,
-        inputs=[worlds, global_shapes, model, body_q, horizon],
+        dim=threads,
+        inputs=[worlds, threads, global_shapes, model, body_q, horizon],
         outputs=[state, contact_found, contact_count],
         device=device,
     )

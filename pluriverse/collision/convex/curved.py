@@ -22,8 +22,8 @@ from pluriverse.types import GeoType
 
 # From half a dozen rounds of simplices, Newton's method takes three or four.
 NEWTON_ROUND_LIMIT = 8
-# Squared turn after which the search ends. The next one would be about its square, 1e-12, too small for single
-# precision to show, and the distance is off by the square of that, relative to the shapes.
+# Squared turn after which the search ends. The next turn would be about this, too small for single precision
+# to show; the distance is off by its square, relative to the shapes.
 TURN_END = wp.constant(wp.float64(1.0e-12))
 # Squared turn beyond which the guess was none.
 TURN_LIMIT = wp.constant(wp.float64(0.25))

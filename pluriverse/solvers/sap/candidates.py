@@ -34,9 +34,10 @@ from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTabl
 from pluriverse.collision.shape_pair import flat_shape
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, raise_change
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel, launch_while
+from pluriverse.launch import launch_kernel, launch_while, world_thread_count
 from pluriverse.math.bit_sets import next_set_bit
 from pluriverse.math.precision import kernel_module, vec6_type
+from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.sap.candidate_motion import (
@@ -150,35 +151,30 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             )
         return acts
 
-    @wp.kernel(
-        enable_backward=False, module=kernel_module("pluriverse.solvers.sap.candidates", dynamics_real)
-    )
-    def find_suspect_pair(
-        worlds: wp.array[int],  # [slot] the worlds of this launch
-        topology: Topology,
-        dynamics: DynamicsData,
-        shapes: ShapeModel,
-        contacts: IdleContacts,
-        sliding_speed: float,  # m/s, see `contact_horizon`
-        world_frozen: wp.array[int],  # [world]
+    @wp.func(inline=stages_inline())
+    def find_suspects_of_world(
+        world: int,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        shapes: wp.ref[ShapeModel],
+        contacts: wp.ref[IdleContacts],
+        sliding_speed: float,
+        world_frozen: wp.array[int],
         check_free: int,
         is_first: int,
-        # out
-        rate: wp.array(dtype=vec6),  # [node]
-        motion: wp.array[wp.spatial_vector],  # [shape] rad/s, m/s at the middle
-        found: wp.array[float],  # [shape] change of velocity, m/s
-        assumed: wp.array[float],  # [shape] what collision had assumed of it, m/s
-        state: ShapeState,
-        broad_phase: BroadPhaseData,
-        pairs: PairTable,
-        repeats: Repeats,
+        rate: wp.array(dtype=vec6),
+        motion: wp.array[wp.spatial_vector],
+        found: wp.array[float],
+        assumed: wp.array[float],
+        state: wp.ref[ShapeState],
+        broad_phase: wp.ref[BroadPhaseData],
+        pairs: wp.ref[PairTable],
+        repeats: wp.ref[Repeats],
     ):
         """Mark pairs of a world that its solution may bring into contact beyond the distance searched.
 
         If an idle contact acts, the world goes into the list of those to be solved again at once.
         """
-        thread, _ = wp.tid()
-        world = worlds[thread]
         if is_first != 0:
             repeats.round[world] = 0
         template = shapes.world_template[world]
@@ -265,25 +261,67 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
     @wp.kernel(
         enable_backward=False, module=kernel_module("pluriverse.solvers.sap.candidates", dynamics_real)
     )
-    def check_added_contact(
+    def find_suspect_pair(
         worlds: wp.array[int],  # [slot] the worlds of this launch
+        stride: int,  # number of threads, see `world_thread_count`
         topology: Topology,
         dynamics: DynamicsData,
         shapes: ShapeModel,
         contacts: IdleContacts,
         sliding_speed: float,  # m/s, see `contact_horizon`
-        stiffness: wp.array[float],  # [slot] N/m
-        has_stiffness: int,
+        world_frozen: wp.array[int],  # [world]
         check_free: int,
-        found: wp.array[float],  # [shape] change of velocity, m/s
+        is_first: int,
         # out
         rate: wp.array(dtype=vec6),  # [node]
+        motion: wp.array[wp.spatial_vector],  # [shape] rad/s, m/s at the middle
+        found: wp.array[float],  # [shape] change of velocity, m/s
+        assumed: wp.array[float],  # [shape] what collision had assumed of it, m/s
         state: ShapeState,
+        broad_phase: BroadPhaseData,
+        pairs: PairTable,
         repeats: Repeats,
     ):
-        """Add a world to the list if its solution would have used contacts that were found later."""
+        """Mark the suspect pairs of some worlds, one world after the other."""
         thread, _ = wp.tid()
-        world = worlds[thread]
+        for slot in range(thread, worlds.shape[0], stride):
+            find_suspects_of_world(
+                worlds[slot],
+                topology,
+                dynamics,
+                shapes,
+                contacts,
+                sliding_speed,
+                world_frozen,
+                check_free,
+                is_first,
+                rate,
+                motion,
+                found,
+                assumed,
+                state,
+                broad_phase,
+                pairs,
+                repeats,
+            )
+
+    @wp.func(inline=stages_inline())
+    def check_contacts_of_world(
+        world: int,
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        shapes: wp.ref[ShapeModel],
+        contacts: wp.ref[IdleContacts],
+        sliding_speed: float,
+        stiffness: wp.array[float],
+        has_stiffness: int,
+        check_free: int,
+        found: wp.array[float],
+        rate: wp.array(dtype=vec6),
+        state: wp.ref[ShapeState],
+        repeats: wp.ref[Repeats],
+    ):
+        """Add a world to the list if its solution would have used contacts that were found later."""
         added_found = contacts.added_found[world]
         if added_found == contacts.known[world]:
             return
@@ -318,6 +356,45 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             )
         if missed:
             enlist(world, shapes, found, state, repeats)
+
+    @wp.kernel(
+        enable_backward=False, module=kernel_module("pluriverse.solvers.sap.candidates", dynamics_real)
+    )
+    def check_added_contact(
+        worlds: wp.array[int],  # [slot] the worlds of this launch
+        stride: int,  # number of threads, see `world_thread_count`
+        topology: Topology,
+        dynamics: DynamicsData,
+        shapes: ShapeModel,
+        contacts: IdleContacts,
+        sliding_speed: float,  # m/s, see `contact_horizon`
+        stiffness: wp.array[float],  # [slot] N/m
+        has_stiffness: int,
+        check_free: int,
+        found: wp.array[float],  # [shape] change of velocity, m/s
+        # out
+        rate: wp.array(dtype=vec6),  # [node]
+        state: ShapeState,
+        repeats: Repeats,
+    ):
+        """Add worlds to the list whose solution would have used contacts that were found later."""
+        thread, _ = wp.tid()
+        for slot in range(thread, worlds.shape[0], stride):
+            check_contacts_of_world(
+                worlds[slot],
+                topology,
+                dynamics,
+                shapes,
+                contacts,
+                sliding_speed,
+                stiffness,
+                has_stiffness,
+                check_free,
+                found,
+                rate,
+                state,
+                repeats,
+            )
 
     @wp.kernel(
         enable_backward=False, module=kernel_module("pluriverse.solvers.sap.candidates", dynamics_real)
@@ -395,11 +472,13 @@ class CandidateCheck:
         stiffness = contacts.rigid_contact_stiffness
 
         def check(some: wp.array, *, is_first: bool) -> None:
+            threads = world_thread_count(some)
             launch_kernel(
                 kernels.find_suspect_pair,
-                dim=some.size,
+                dim=threads,
                 inputs=[
                     some,
+                    threads,
                     self._model.topology,
                     self._dynamics.data,
                     culling.stages.shapes,
@@ -424,9 +503,10 @@ class CandidateCheck:
             culling.collide_suspects(some)
             launch_kernel(
                 kernels.check_added_contact,
-                dim=some.size,
+                dim=threads,
                 inputs=[
                     some,
+                    threads,
                     self._model.topology,
                     self._dynamics.data,
                     culling.stages.shapes,
