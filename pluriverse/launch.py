@@ -23,15 +23,17 @@ BLOCK_DIM = 32
 # modules without thought of other threads, too. So recordings and launches from Python hold this lock;
 # replays of recorded graphs need none.
 RECORDING = threading.RLock()
-# Modules that take longest to compile: 8, 4, 2, 2, 2 and 1 s of 35. Begun last, one of them would keep one
-# core busy when the others have nothing left to do.
+# Modules that take longest to compile: 8, 4, 4, 2, 2, 2, 1 and 1 s of 32 to 36. Begun last, one of them would
+# keep one core busy when the others have nothing left to do.
 _COMPILED_FIRST = (
     "pluriverse.solvers.sap.newton",
     "pluriverse.collision.convex",
-    "pluriverse.dynamics.body_placing",
-    "pluriverse.collision.box_box",
+    "pluriverse.dynamics.tree_motion",
     "pluriverse.solvers.sap.candidates",
+    "pluriverse.collision.box_box",
+    "pluriverse.dynamics.body_placing",
     "pluriverse.solvers.sap.contact.",
+    "pluriverse.dynamics.integration",
 )
 # Names of the modules whose kernels were launched so far, be it for no worlds.
 _launched: set[str] = set()

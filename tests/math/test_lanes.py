@@ -1,5 +1,7 @@
 """Lanes: moving the numbers of eight worlds into vectors and back, and arithmetic on them."""
 
+import functools
+
 import numpy as np
 import pytest
 import warp as wp
@@ -16,12 +18,8 @@ _ROUND_TRIP = """
 """
 
 
-@pytest.mark.parametrize("count", [1, 7, 8, 19, 64])
-@pytest.mark.parametrize("source_type", [wp.float32, wp.float64])
-@pytest.mark.parametrize("real", [wp.float32, wp.float64])
-def test_numbers_come_into_lanes_and_back(real, source_type, count):
-    """x^2 + 1 of rows that begin anywhere equals NumPy's to the bit, in whole and broken blocks of eight."""
-
+@functools.cache
+def round_trip_kernel(real, source_type):
     @wp.func_native(lane_code(real, _ROUND_TRIP))
     def round_trip(
         source: wp.array(dtype=source_type),
@@ -40,13 +38,22 @@ def test_numbers_come_into_lanes_and_back(real, source_type, count):
         _thread, _ = wp.tid()
         round_trip(source, base, count, target)
 
+    return run
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 19, 64])
+@pytest.mark.parametrize("source_type", [wp.float32, wp.float64])
+@pytest.mark.parametrize("real", [wp.float32, wp.float64])
+def test_numbers_come_into_lanes_and_back(real, source_type, count):
+    """x^2 + 1 of rows that begin anywhere equals NumPy's to the bit, in whole and broken blocks of eight."""
     generator = np.random.default_rng(count)
     kinds = {wp.float32: np.float32, wp.float64: np.float64}
     base = generator.integers(0, 100, LANES).astype(np.int32)
     source = generator.normal(size=200).astype(kinds[source_type])
     target = wp.zeros(LANES * count, dtype=source_type, device="cpu")
     arrays = [wp.array(source, dtype=source_type, device="cpu"), wp.array(base, dtype=int, device="cpu")]
-    wp.launch(run, dim=(1, 1), inputs=[*arrays, count, target], device="cpu")
+    kernel = round_trip_kernel(real, source_type)
+    wp.launch(kernel, dim=(1, 1), inputs=[*arrays, count, target], device="cpu")
     rows = np.array([source[b : b + count] for b in base]).astype(kinds[real])
     expected = (rows * rows + kinds[real](1.0)).astype(kinds[source_type])
     np.testing.assert_array_equal(target.numpy().reshape(LANES, count), expected)
