@@ -34,6 +34,10 @@ SPACE_COUPLINGS_MAX = ELIMINATED_MAX
 SPACE_DOFS_MAX = 64
 """Largest number of degrees of freedom of such a world: the mobility is computed for all of them."""
 
+SWEEP_NUMBERS = 480
+"""Room for sweeps over impulses (`impulse_sweeps`) per free body, in numbers of a factor: for seven contacts
+a body or more, or half as many in single precision."""
+
 CHAIN_REGION = wp.constant(WORK_SIZE + 2 * CHAIN_SIZE)
 """Numbers in `chain` per degree of freedom of the longest chain: scratch, and the chains of two bodies. On a
 CPU all worlds of a launch use the region of the first, which stays in the cache of its thread."""
@@ -432,6 +436,8 @@ class SapWorkspace:
             words[index] = len(n) * ((len(n) + 63) // 64)
             pairs[index] = len(n) ** 2
             values[index] = (n.sum() ** 2 + (n**2).sum()) // 2
+            if (n == 6).all():
+                values[index] = max(values[index], SWEEP_NUMBERS * len(n))
         starts = {}
         for name, per_template in (("adjacency", words), ("location", pairs), ("block", values)):
             per_world = per_template[template_of]
