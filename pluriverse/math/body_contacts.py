@@ -18,15 +18,26 @@ from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 
 _POINT = """
     const int* up = dof_parent.data + first;
-    const V a0 = arm[0], a1 = arm[1], a2 = arm[2];
+    // Six numbers for each axis of the frame: its moment about the reference point, and the axis.
+    V along[6][4] = {};
+    for (int k = 0; k < 3; ++k) {
+        const V f0 = sign * frame.data[0][k], f1 = sign * frame.data[1][k], f2 = sign * frame.data[2][k];
+        along[0][k] = arm[1] * f2 - arm[2] * f1;
+        along[1][k] = arm[2] * f0 - arm[0] * f2;
+        along[2][k] = arm[0] * f1 - arm[1] * f0;
+        along[3][k] = f0;
+        along[4][k] = f1;
+        along[5][k] = f2;
+    }
     for (int j = last; j >= 0; j = up[j]) {
         const T* s = (const T*)(motion.data + base + j);
-        const V v0 = V(s[3]) + (V(s[1]) * a2 - V(s[2]) * a1);
-        const V v1 = V(s[4]) + (V(s[2]) * a0 - V(s[0]) * a2);
-        const V v2 = V(s[5]) + (V(s[0]) * a1 - V(s[1]) * a0);
+        V rate[4];  // of four numbers, which fill a vector register
+        for (int k = 0; k < 4; ++k) {
+            const V moment = along[0][k] * V(s[0]) + along[1][k] * V(s[1]) + along[2][k] * V(s[2]);
+            rate[k] = moment + (along[3][k] * V(s[3]) + along[4][k] * V(s[4]) + along[5][k] * V(s[5]));
+        }
         V* column = x.data + entry + j * stride;
-        for (int k = 0; k < 3; ++k)
-            column[k] += sign * (v0 * frame.data[0][k] + v1 * frame.data[1][k] + v2 * frame.data[2][k]);
+        for (int k = 0; k < 3; ++k) column[k] += rate[k];
     }
 """
 

@@ -23,6 +23,13 @@ COMPONENTS_MAX = 72
 # Rows of X are sparse: a contact acts on the joints between two bodies. Those rows that have anything in two
 # blocks of eight columns are listed, and their products summed in registers, for four rows of W at a time.
 _MOBILITY = """
+    auto highest = [](const unsigned long long set) {
+#ifdef __CUDA_ARCH__
+        return 63 - __clzll((long long)set);
+#else
+        return 63 - __builtin_clzll(set);
+#endif
+    };
     constexpr int CHUNK = 64;
     const T* rows = H.data + base;
     const int* up = parent.data + first;
@@ -33,49 +40,47 @@ _MOBILITY = """
     const V* g = y.data + ybase;
     V* v = (V*)(u.data + ubase);
     const int blocks = pad / 8;
-    for (int e = 0; e < m * pad; ++e) W[e] = V(0);
-    unsigned holds[CHUNK];  // bits of the blocks in which a row has anything
+    unsigned long long holds[(LIMIT + 7) / 8];  // bits of the rows that have anything in a block
     V shares[CHUNK];
     int list[CHUNK];
     for (int top = count; top > 0; top -= CHUNK) {
         const int bottom = top > CHUNK ? top - CHUNK : 0;
+        const bool is_first = top == count;
+        for (int b = 0; b < blocks; ++b) holds[b] = 0;
         for (int k = top - 1; k >= bottom; --k) {
             const T* rk = rows + start[k];
             const int dk = deep[k];
-            unsigned held = 0;
             for (int b = 0; b < blocks; ++b) {
                 V* xk = X + k * pad + 8 * b;
-                bool any = false;
-                for (int i = 0; i < 8; ++i) any |= xk[i] != V(0);
-                if (!any) continue;
-                held |= 1u << b;
                 const V8 here = load(xk);
+                if (!any(here)) continue;
+                holds[b] |= 1ull << (k - bottom);
                 int d = dk - 1;
                 for (int j = up[k]; j >= 0; j = up[j], --d) {
                     V* xj = X + j * pad + 8 * b;
                     store(xj, load(xj) - here * V(rk[d]));
                 }
             }
-            holds[k - bottom] = held;
             shares[k - bottom] = V(rk[dk]);
         }
         for (int a = 0; a < blocks; ++a) {
-            for (int b = 0; b < blocks; ++b) {
-                const unsigned both = 1u << a | 1u << b;
+            for (int b = a; b < blocks; ++b) {
                 int n = 0;
-                for (int k = top - 1; k >= bottom; --k) {
-                    list[n] = k;
-                    n += (holds[k - bottom] & both) == both;
+                for (unsigned long long both = holds[a] & holds[b]; both != 0; ++n) {
+                    const int k = highest(both);
+                    both ^= 1ull << k;
+                    list[n] = bottom + k;
                 }
-                if (n == 0) continue;
+                if (n == 0 && !is_first) continue;
                 for (int i = 8 * a; i < 8 * a + 8 && i < m; i += 4) {
                     // Rows behind the last of W are computed from zeros, and not written.
                     const int i1 = i + 1 < m ? i + 1 : i;
                     const int i2 = i + 2 < m ? i + 2 : i;
                     const int i3 = i + 3 < m ? i + 3 : i;
                     V* to = W + 8 * b;
-                    V8 w0 = load(to + i * pad), w1 = load(to + i1 * pad);
-                    V8 w2 = load(to + i2 * pad), w3 = load(to + i3 * pad);
+                    const V8 zero = fill(V(0));
+                    V8 w0 = is_first ? zero : load(to + i * pad), w1 = is_first ? zero : load(to + i1 * pad);
+                    V8 w2 = is_first ? zero : load(to + i2 * pad), w3 = is_first ? zero : load(to + i3 * pad);
                     for (int l = 0; l < n; ++l) {
                         const V share = shares[list[l] - bottom];
                         const V* xk = X + list[l] * pad;
@@ -89,6 +94,14 @@ _MOBILITY = """
                     if (i + 2 < m) store(to + i2 * pad, w2);
                     if (i + 1 < m) store(to + i1 * pad, w1);
                     store(to + i * pad, w0);
+                    // W is symmetric: the block on the other side of the diagonal is this one, transposed.
+                    for (int j = 0; j < 8 && a != b && 8 * b + j < m; ++j) {
+                        V* across = W + (8 * b + j) * pad + i;
+                        across[0] = w0[j];
+                        across[1] = w1[j];
+                        across[2] = w2[j];
+                        across[3] = w3[j];
+                    }
                 }
                 if (a != b) continue;
                 V sum[8];
@@ -125,11 +138,15 @@ _SPREAD = """
     const V* X = x.data + xbase;
     const V* p = (const V*)(impulse.data + pbase);
     V* out = y.data + ybase;
+    alignas(64) V given[LIMIT];  // with zeros behind the last, as rows of X
+    for (int a = 0; a < pad; ++a) given[a] = a < m ? p[a] : V(0);
     for (int k = 0; k < count; ++k) {
         const V* xk = X + k * pad;
-        V s = out[k];
-        for (int a = 0; a < m; ++a) s += xk[a] * p[a];
-        out[k] = s;
+        V8 sums = load(xk) * load(given);
+        for (int a = 8; a < pad; a += 8) sums = sums + load(xk + a) * load(given + a);
+        const V low = (sums[0] + sums[4]) + (sums[1] + sums[5]);
+        const V high = (sums[2] + sums[6]) + (sums[3] + sums[7]);
+        out[k] += low + high;
     }
 """
 
@@ -262,7 +279,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
     # What is left of a stiffness [relative] that is rounding.
     tiny = "const V tiny = V(1e-13);" if real is wp.float64 else "const V tiny = V(1e-6f);"
 
-    @wp.func_native(types + EIGHT_NUMBERS + pad + _MOBILITY)
+    @wp.func_native(types + EIGHT_NUMBERS + pad + limit + _MOBILITY)
     def contact_mobility(
         H: wp.array[linear],
         base: int,
@@ -294,7 +311,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         ubase: int,
     ): ...
 
-    @wp.func_native(types + pad + _SPREAD)
+    @wp.func_native(types + EIGHT_NUMBERS + pad + limit + _SPREAD)
     def spread_impulse(
         x: wp.array[real],
         xbase: int,

@@ -13,6 +13,7 @@ _TYPES = """
     auto fill = [](const V x) { return (V8)(x); };
     auto select = [](const M8 which, const V8 x, const V8 y) { return which ? x : y; };
     auto root = [](const V8 x) { return __builtin_elementwise_sqrt(x); };
+    auto any = [](const V8 x) { return __builtin_reduce_or(x != (V8)(V(0))) != 0; };
     auto bits = [](const M8 which) {
         unsigned found = 0;
         for (int i = 0; i < 8; ++i) found |= unsigned(which[i] != 0) << i;
@@ -42,6 +43,11 @@ _TYPES = """
         return x;
     };
     auto root = [](V8 x) { for (int i = 0; i < 8; ++i) x.e[i] = sqrt(x.e[i]); return x; };
+    auto any = [](const V8& x) {
+        bool found = false;
+        for (int i = 0; i < 8; ++i) found |= x.e[i] != V(0);
+        return found;
+    };
     auto bits = [](const M8& which) {
         unsigned found = 0;
         for (int i = 0; i < 8; ++i) found |= unsigned(which.e[i]) << i;
@@ -72,7 +78,7 @@ EIGHT_NUMBERS = _TYPES
 """Text of native code that knows the scalar type `V`; declares
 
 - `V8`, eight numbers, with `+`, `-`, `*` by each other or a number, `/` and `>`, and `M8`, eight answers;
-- `load(from)`, `store(to, x)`, `fill(number)`, `root(x)`;
+- `load(from)`, `store(to, x)`, `fill(number)`, `root(x)`, and `any(x)`: whether one is not 0;
 - `select(which, x, y)`: of x where `which` is true, else of y; `bits(which)`: the same as bits of an integer.
 """
 

@@ -35,6 +35,18 @@ def find_mobility(
     )
 
 
+@wp.kernel(enable_backward=False, module="unique")
+def spread_impulse(
+    dof_count: int,
+    m: int,
+    shift: int,
+    x: wp.array[wp.float64],
+    p: wp.array[wp.vec3d],
+    y: wp.array[wp.float64],
+):
+    mobility.spread_impulse(x, shift, dof_count, m, p, shift, y, shift)
+
+
 def ancestors(parent, dof):
     """Return the degrees of freedom on the way from one to its root; -1 stands for none."""
     path = []
@@ -94,3 +106,22 @@ def test_mobility_of_contacts_is_that_of_the_dense_matrices(dof_count, contact_c
         np.testing.assert_allclose(array_of.numpy(), wanted, rtol=0.0, atol=tolerance)
     for one in (found, basis.numpy()):
         np.testing.assert_array_equal(one[[*range(SHIFT), -1]], 7.0)
+
+
+@pytest.mark.parametrize("contact_count", [1, 4, 5, 16])
+def test_impulses_are_spread_over_the_degrees_of_freedom(contact_count):
+    """What was there, plus X p, whatever impulses lie behind those of the world."""
+    rng = np.random.default_rng(contact_count)
+    dof_count, m = 18, 3 * contact_count
+    stride = -(-m // 8) * 8
+    columns = np.zeros((dof_count, stride))
+    columns[:, :m] = rng.normal(size=(dof_count, m))
+    impulse = rng.normal(size=(contact_count + 2 * SHIFT, 3))
+    impulse[SHIFT + contact_count :] = np.nan
+    start = rng.normal(size=dof_count + SHIFT + 1)
+    x, y = array(np.r_[np.full(SHIFT, 7.0), columns.ravel()], wp.float64), array(start, wp.float64)
+    inputs = [dof_count, m, SHIFT, x, array(impulse, wp.vec3d), y]
+    wp.launch(spread_impulse, dim=1, inputs=inputs, device="cpu")
+    expected = start.copy()
+    expected[SHIFT:-1] += columns[:, :m] @ impulse[SHIFT : SHIFT + contact_count].ravel()
+    np.testing.assert_allclose(y.numpy(), expected, rtol=0.0, atol=100 * m * ROUNDING)
