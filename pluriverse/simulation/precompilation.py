@@ -10,6 +10,7 @@ import importlib
 import os
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import warp as wp
@@ -41,7 +42,8 @@ _has_stepped = threading.Event()
 def begin_precompiling(device: wp.Device) -> None:
     """Begin to compile, in a thread, what every simulation on a CPU needs, unless this was done before.
 
-    Nothing is done where it is in the kernel cache, or on a machine with one core.
+    Nothing is done where it is in the kernel cache, or on a machine with one core. Where a program ended with
+    its first steps, the cache lacks what is compiled after them, which again comes after the first steps.
     """
     global _has_begun, _thread
     with _lock:
@@ -50,8 +52,9 @@ def begin_precompiling(device: wp.Device) -> None:
         _has_begun = True
     module = wp.get_module("pluriverse.launch_list")
     cache = Path(wp.config.kernel_cache_dir or "")  # set, since there is a device
-    if not (cache / module.get_module_identifier(block_dim=1)).exists():
-        _thread = threading.Thread(target=_precompile, args=(device,), name="pluriverse precompilation")
+    names = () if (cache / module.get_module_identifier(block_dim=1)).exists() else _NEEDED
+    if names or not _was_compiled_later(cache):
+        _thread = threading.Thread(target=_precompile, args=(device, names), name="pluriverse precompilation")
         _thread.start()
 
 
@@ -68,10 +71,18 @@ def go_on_precompiling() -> None:
         _has_stepped.set()
 
 
-def _precompile(device: wp.Device) -> None:
+def _was_compiled_later(cache: Path) -> bool:
+    """Return whether the cache has what is compiled after the first steps, be it of another version."""
+    folders = [folder.name for folder in cache.iterdir()] if cache.exists() else []
+    return all(
+        any(folder.startswith(f"wp_pluriverse.{name}_") for folder in folders) for name in _NEEDED_LATER
+    )
+
+
+def _precompile(device: wp.Device, names: Sequence[str]) -> None:
     progress = install()
     with contextlib.nullcontext() if progress is None else progress.loading():
-        for name in _NEEDED:
+        for name in names:
             if not threading.main_thread().is_alive():
                 return  # the process ends, and would wait
             _load(name, device)

@@ -7,8 +7,10 @@ import warp as wp
 
 from pluriverse.simulation import precompilation
 
+EARLY_COUNT = len(precompilation._NEEDED)
 
-def begin(monkeypatch, cache):
+
+def begin(monkeypatch, cache, early_count=EARLY_COUNT):
     """Return which modules are loaded in the background before and after a step, and by which threads."""
     device = wp.get_device("cpu")  # which sets the folder of the cache, before it is replaced here
     early, late, threads = [], [], set()
@@ -27,7 +29,7 @@ def begin(monkeypatch, cache):
     precompilation.begin_precompiling(device)
     precompilation.begin_precompiling(device)
     deadline = time.monotonic() + 30.0
-    while precompilation._thread and len(early) < len(precompilation._NEEDED) and time.monotonic() < deadline:
+    while precompilation._thread and len(early) < early_count and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(4 * precompilation.WAIT_TIME)  # in which nothing more is to come
     announced = precompilation.modules_compiled_later()
@@ -52,8 +54,26 @@ def test_modules_with_kernels_are_compiled_once_beside_the_main_thread(monkeypat
     assert threading.main_thread() not in threads
 
 
-def test_nothing_is_compiled_beside_a_filled_cache(monkeypatch, tmp_path):
-    """Where the first of the modules is in the cache there is nothing to gain."""
+def fill(cache):
+    """Put the first of the modules into a cache."""
     name = wp.get_module("pluriverse.launch_list").get_module_identifier(block_dim=1)
-    (tmp_path / name).mkdir()
+    (cache / name).mkdir()
+
+
+def test_nothing_is_compiled_beside_a_filled_cache(monkeypatch, tmp_path):
+    """Where the cache has the first of the modules and all of those for later there is nothing to gain."""
+    fill(tmp_path)
+    for name in precompilation._NEEDED_LATER:
+        (tmp_path / f"wp_pluriverse.{name}_0123456").mkdir()
     assert begin(monkeypatch, tmp_path) == ([], [], set())
+
+
+def test_the_start_after_one_that_ended_early_does_not_wait_for_what_comes_later(monkeypatch, tmp_path):
+    """A cache that lacks a module of the second list gets these after the first step, by another thread."""
+    fill(tmp_path)
+    for name in precompilation._NEEDED_LATER[1:]:
+        (tmp_path / f"wp_pluriverse.{name}_0123456").mkdir()
+    early, late, threads = begin(monkeypatch, tmp_path, early_count=0)
+    assert early == []
+    assert len(late) == len(precompilation._NEEDED_LATER)
+    assert threading.main_thread() not in threads
