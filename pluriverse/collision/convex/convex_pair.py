@@ -214,13 +214,15 @@ def collide_convex(
         feature = find_feature(shape_type, size, hulls, hull, direction, points, 8 * side)
         if side == 0:
             feature0 = feature
-            for index in range(feature.count):
-                points[index] = points[index] - pair.position
         else:
             feature1 = feature
             feature1.normal = pair.rotation * feature.normal
-            for index in range(8, 8 + feature.count):
-                points[index] = pair.rotation * points[index]
+    # Beside a round surface there is no patch, and nobody asks for its corners.
+    if feature0.count > 0 and feature1.count > 0:
+        for index in range(feature0.count):
+            points[index] = points[index] - pair.position
+        for index in range(8, 8 + feature1.count):
+            points[index] = pair.rotation * points[index]
 
     # The shape with the face that the other one is clipped to.
     reference = int(-1)
@@ -251,9 +253,11 @@ def collide_convex(
         for index in range(0, other.count, stride):
             corners[count] = points[8 - 8 * reference + index]
             count += 1
-        count = clip_to_face(
-            points, 8 * reference, face.count, witness.normal, ON_EDGE * pair.extent, corners, count, scratch
-        )
+        if count > 0:
+            tolerance = ON_EDGE * pair.extent
+            count = clip_to_face(
+                points, 8 * reference, face.count, witness.normal, tolerance, corners, count, scratch
+            )
     elif feature0.count == 2 and feature1.count == 2:
         count = find_overlap(points, corners)
         # The plane through line 1 that line 0 faces along the normal.
