@@ -9,8 +9,7 @@ at 2 m/s. Coulomb's law is met where the contact is asked for v_hat - s, with s 
 ([Acary2011]). That is a fixed point, found by solving on with the s that a solution has. Where bodies slide
 on, s is that of the last step, and one solve is enough. Where they strike the ground askew, the impact of a
 point mass gives the first estimate. Contacts that stick, or slide slowly, are not touched, so that worlds at
-rest cost what they do with convex friction; after sweeps over impulses (`impulse_sweeps`) all that slide are,
-since sweeps have solved for it. Worlds of few contacts need none of this: see `coulomb`.
+rest cost what they do with convex friction. Worlds of few contacts need none of this: see `coulomb`.
 """
 
 import functools
@@ -38,8 +37,8 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
     SapData, vec3 = sap_struct(real, linear), vec3_type(real)
 
     @wp.func
-    def begin_dilation(sap: wp.ref[SapData], world: int, is_solution: int, slow: real):
-        """Take the first s, if above `slow`, from the contact velocities where the solver starts."""
+    def begin_dilation(sap: wp.ref[SapData], world: int, is_solution: int):
+        """Take the first s from the contact velocities where the solver starts."""
         start = sap.contact_start[world]
         for slot in range(start, start + sap.contact_count[world]):
             mu = sap.contact_mu[slot]
@@ -49,7 +48,7 @@ def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
                 # The impulse that stops v_n takes up to mu |v_n| of |v_t|.
                 speed = wp.max(speed + mu * wp.min(velocity[2], real(0.0)), real(0.0))
             s = mu * speed
-            if not s > slow:
+            if not s > real(DILATION_SPEED):
                 s = real(0.0)
             sap.contact_dilation[slot] = s
             sap.contact_bias[slot] = sap.contact_bias[slot] - s

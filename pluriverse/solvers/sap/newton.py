@@ -32,7 +32,6 @@ from pluriverse.solvers.sap.contact_space import TOLERANCE_DOUBLE, TOLERANCE_SIN
 from pluriverse.solvers.sap.dilation import (
     DILATION_ITERATIONS_MAX,
     DILATION_ROUNDS_MAX,
-    DILATION_SPEED,
     dilation_functions,
 )
 from pluriverse.solvers.sap.equality import equality_functions
@@ -314,7 +313,7 @@ def _kernels(
                             1,
                         )
                         end_dilation(sap, world)
-                        begin_dilation(sap, world, 1, real(0.0))
+                        begin_dilation(sap, world, 1)
                         dilation_round = 0
                         has_momenta = 0
                         alpha = real(0.0)
@@ -346,7 +345,7 @@ def _kernels(
                     # From here on friction is convex, but for what `dilation` takes out of it.
                     coulomb = 0
                     release_bounds(sap, world)
-                    begin_dilation(sap, world, wp.where(iteration > 0, 1, start), real(DILATION_SPEED))
+                    begin_dilation(sap, world, wp.where(iteration > 0, 1, start))
                     sweep_iteration = iteration + SWEEP_ITERATION
                     if wp.static(equality):
                         if (
