@@ -14,150 +14,201 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.dense import CTYPE
+from pluriverse.math.lanes import LANES, block_types
 from pluriverse.math.precision import vec3_type, vec6_type
 
-LANES = wp.constant(8)
-"""Rows of X that are processed together; the length of a chain is rounded up to a multiple of it."""
 CHAIN_SIZE = wp.constant(7)
 """Numbers of a chain per row: six of X, and 1 / D."""
-WORK_SIZE = wp.constant(8)
+WORK_SIZE = wp.constant(LANES)
 """Numbers of scratch per row."""
 
 _VELOCITIES = """
-    constexpr int LANES = 8;
-    const T* rows = H.data + base;
-    const T* S = (const T*)(motion.data + motionbase);
-    const int* up = parent.data + first;
-    const int* deep = depth.data + first;
-    const int* start = row.data + first;
-    V* X = out.data + outbase;  // [component][depth]
-    V* Y = work.data + workbase;  // [depth][component], padded to whole vectors
-    const int last = deep[leaf];
-    for (int k = leaf, d = last; d >= 0; k = up[k], --d) {
-        for (int c = 0; c < 6; ++c) Y[LANES * d + c] = V(S[6 * k + c]);
-        Y[LANES * d + 6] = V(0);
-        Y[LANES * d + 7] = V(0);
-    }
-    for (int k = leaf, dk = last; dk >= 0; k = up[k], --dk) {
-        const T* rk = rows + start[k];
-        V y[LANES];
-        for (int c = 0; c < LANES; ++c) y[c] = Y[LANES * dk + c];
-#ifdef __clang__
-#pragma clang loop vectorize(disable) interleave(disable)
-#endif
-        for (int d = 0; d < dk; ++d) {
-            const V l = V(rk[d]);
-            V* yd = Y + LANES * d;
-            for (int c = 0; c < LANES; ++c) yd[c] -= l * y[c];
+    enum { STEM = 6 };
+    // X and 1 / D of the bodies that the degree of freedom `leaf` moves, from the factors `rows` and motions.
+    auto find_chain = [&](
+        const F* rows, const F* motion, const int* up, const int* deep, const int* start, int leaf,
+        S* work, S* X, int stride) {
+        const int last = deep[leaf];
+        #if LANES_ARE_VECTORS
+        TU* const Y = (TU*)work;  // [depth], six components, 1 / D, and one more
+        auto begin = [&](int k) {
+            const F* s = motion + 6 * k;
+            return (T){ S(s[0]), S(s[1]), S(s[2]), S(s[3]), S(s[4]), S(s[5]), S(0), S(0) };
+        };
+        auto find_row = [&](int k, int d) {
+            T y = begin(k);
+            for (int j = leaf, e = last; e > d; j = up[j], --e) y -= S(rows[start[j] + d]) * Y[e];
+            y[6] = S(rows[start[k] + d]);
+            Y[d] = y;
+        };
+        int k = leaf, d = last;
+        for (; d >= STEM; k = up[k], --d) find_row(k, d);
+        if (d == STEM - 1) {
+            // The first rows of a long chain stay in registers.
+            T y[STEM];
+            const F* stem[STEM];
+            for (int c = STEM - 1; c >= 0; k = up[k], --c) {
+                y[c] = begin(k);
+                stem[c] = rows + start[k];
+            }
+            for (int j = leaf, e = last; e >= STEM; j = up[j], --e) {
+                const F* row = rows + start[j];
+                const T below = Y[e];
+                #pragma unroll
+                for (int c = 0; c < STEM; ++c) y[c] -= S(row[c]) * below;
+            }
+            #pragma unroll
+            for (int c = STEM - 1; c >= 0; --c) {
+                #pragma unroll
+                for (int e = STEM - 1; e > c; --e) y[c] -= S(stem[e][c]) * y[e];
+            }
+            #pragma unroll
+            for (int c = 0; c < STEM; ++c) {
+                y[c][6] = S(stem[c][c]);
+                Y[c] = y[c];
+            }
+        } else {
+            for (; d >= 0; k = up[k], --d) find_row(k, d);
         }
-        for (int c = 0; c < 6; ++c) X[stride * c + dk] = y[c];
-        X[stride * 6 + dk] = V(rk[dk]);
-    }
-    for (int d = last + 1; d % LANES != 0; ++d)
-        for (int c = 0; c < 7; ++c) X[stride * c + d] = V(0);
+        for (int d = 0; d <= last; d += LANES) {
+            for (int e = last + 1; e < d + LANES; ++e) Y[e] = T(0);
+            T columns[LANES];
+            transpose((const TU*)Y + d, columns);
+            #pragma unroll
+            for (int c = 0; c < 7; ++c) *(TU*)(X + stride * c + d) = columns[c];
+        }
+        #else
+        struct row { S c[7]; };
+        row* Y = (row*)work;
+        for (int k = leaf, d = last; d >= 0; k = up[k], --d) {
+            row y;
+            for (int c = 0; c < 6; ++c) y.c[c] = S(motion[6 * k + c]);
+            for (int j = leaf, e = last; e > d; j = up[j], --e)
+                for (int c = 0; c < 6; ++c) y.c[c] -= S(rows[start[j] + d]) * Y[e].c[c];
+            y.c[6] = S(rows[start[k] + d]);
+            Y[d] = y;
+        }
+        for (int d = 0; d <= last; ++d)
+            for (int c = 0; c < 7; ++c) X[stride * c + d] = Y[d].c[c];
+        #endif
+    };
 """
 
 _POINT = """
-    constexpr int LANES = 8;
-    V across[LANES], along[LANES];
-    for (int i = 0; i < LANES; ++i) across[i] = along[i] = V(0);
-    const V n0 = normal[0], n1 = normal[1], n2 = normal[2];
-    for (int side = 0; side < 2; ++side) {
-        const V* X = x.data + (side == 0 ? base1 : base0);
-        const V* other = x.data + base0;
-        const int count = side == 0 ? count1 : count0;
-        const V r0 = side == 0 ? arm1[0] : arm0[0];
-        const V r1 = side == 0 ? arm1[1] : arm0[1];
-        const V r2 = side == 0 ? arm1[2] : arm0[2];
-        const V q0 = arm0[0], q1 = arm0[1], q2 = arm0[2];
-        for (int d = side == 0 ? 0 : shared / LANES * LANES; d < count; d += LANES) {
-            const V* w0 = X + d;
-            const V* w1 = w0 + stride;
-            const V* w2 = w1 + stride;
-            const V* v0 = w2 + stride;
-            const V* v1 = v0 + stride;
-            const V* v2 = v1 + stride;
-            const V* inverse = v2 + stride;
-            V a[LANES], b[LANES], c[LANES], share[LANES];
-            for (int i = 0; i < LANES; ++i) {
-                a[i] = v0[i] + (w1[i] * r2 - w2[i] * r1);
-                b[i] = v1[i] + (w2[i] * r0 - w0[i] * r2);
-                c[i] = v2[i] + (w0[i] * r1 - w1[i] * r0);
-                share[i] = inverse[i];
-            }
-            if (d < shared) {
-                // Joints that move both bodies move the points apart by the difference only.
-                const V* y = other + d;
-                for (int i = 0; i < LANES; ++i) {
-                    const bool both = d + i < shared;
-                    const V p0 = y[i], p1 = y[i + stride], p2 = y[i + 2 * stride];
-                    const V a0 = y[i + 3 * stride] + (p1 * q2 - p2 * q1);
-                    const V b0 = y[i + 4 * stride] + (p2 * q0 - p0 * q2);
-                    const V c0 = y[i + 5 * stride] + (p0 * q1 - p1 * q0);
+    // The parts of the mobility across and along the normal, in lanes.
+    auto measure_point = [&](
+        const S* X0, int count0, const S* X1, int count1, int shared, int stride,
+        S q0, S q1, S q2, S r0, S r1, S r2, S n0, S n1, S n2, T& across, T& along) {
+        across = along = T(0);
+        for (int side = 0; side < 2; ++side) {
+            const S* X = side == 0 ? X1 : X0;
+            const int count = side == 0 ? count1 : count0;
+            const S p0 = side == 0 ? r0 : q0, p1 = side == 0 ? r1 : q1, p2 = side == 0 ? r2 : q2;
+            for (int d = side == 0 ? 0 : shared / LANES * LANES; d < count; d += LANES) {
+                auto at = [&](const S* from, int c) { return *(const TU*)(from + d + c * stride); };
+                const T w0 = at(X, 0), w1 = at(X, 1), w2 = at(X, 2);
+                T a = at(X, 3) + (w1 * p2 - w2 * p1);
+                T b = at(X, 4) + (w2 * p0 - w0 * p2);
+                T c = at(X, 5) + (w0 * p1 - w1 * p0);
+                T share = at(X, 6);
+                if (d < shared) {
+                    // Joints that move both bodies move the points apart by the difference only.
+                    const M both = d + lane < shared;
+                    const T v0 = at(X0, 0), v1 = at(X0, 1), v2 = at(X0, 2);
+                    const T a0 = at(X0, 3) + (v1 * q2 - v2 * q1);
+                    const T b0 = at(X0, 4) + (v2 * q0 - v0 * q2);
+                    const T c0 = at(X0, 5) + (v0 * q1 - v1 * q0);
                     if (side == 1) {
-                        share[i] = both ? V(0) : share[i];
+                        share = both ? T(0) : share;
                     } else {
-                        a[i] -= both ? a0 : V(0);
-                        b[i] -= both ? b0 : V(0);
-                        c[i] -= both ? c0 : V(0);
+                        a -= both ? a0 : T(0);
+                        b -= both ? b0 : T(0);
+                        c -= both ? c0 : T(0);
                     }
                 }
-            }
-            for (int i = 0; i < LANES; ++i) {
-                const V e = n1 * c[i] - n2 * b[i];
-                const V f = n2 * a[i] - n0 * c[i];
-                const V g = n0 * b[i] - n1 * a[i];
-                const V n = n0 * a[i] + n1 * b[i] + n2 * c[i];
-                across[i] += share[i] * (e * e + f * f + g * g);
-                along[i] += share[i] * (n * n);
+                const T e = n1 * c - n2 * b;
+                const T f = n2 * a - n0 * c;
+                const T g = n0 * b - n1 * a;
+                const T n = n0 * a + n1 * b + n2 * c;
+                across += share * (e * e + f * f + g * g);
+                along += share * (n * n);
             }
         }
-    }
-    V t = V(0), s = V(0);
-    for (int i = 0; i < LANES; ++i) {
-        t += across[i];
-        s += along[i];
-    }
-    return {V(0.5) * t, s, V(0)};
+    };
 """
+
+
+_CALL_CHAIN = """
+    find_chain(
+        H.data, (const F*)motion.data, parent.data, depth.data, row.data, leaf, x.data, x.data + outbase,
+        stride);
+"""
+
+_CALL_POINT = """
+    T across[LANES] = {}, along[LANES] = {};
+    measure_point(
+        x.data + base0, count0, x.data + base1, count1, shared, stride, arm0[0], arm0[1], arm0[2],
+        arm1[0], arm1[1], arm1[2], normal[0], normal[1], normal[2], across[0], along[0]);
+    T t = add_lanes(across), n = add_lanes(along);
+    return {S(0.5) * numbers(t)[0], numbers(n)[0], S(0)};
+"""
+
+
+def chain_code(real: Any, real_vector: Any) -> str:
+    """Return the beginning of a snippet: `block_types`, and two functions for chains of joints.
+
+    - `find_chain(rows, motion, up, deep, start, leaf, work, X, stride)`: X and 1 / D of the bodies that the
+      degree of freedom `leaf` moves, by component and depth, `stride` numbers from one component to the
+      next. `up`, `deep` and `start` are the template arrays of `packed_rows`; `stride` is a multiple of
+      `LANES` and at least the length of the chain. `X` gets `CHAIN_SIZE * stride` numbers; `work` has
+      `WORK_SIZE * stride`.
+    - `measure_point(X0, count0, X1, count1, shared, stride, q0, q1, q2, r0, r1, r2, n0, n1, n2, across,
+      along)`: parts of twice w_t and of w_n, in lanes that `add_lanes` adds, of the velocity of the point r
+      of the second body against q of the first. The chains have `count0` and `count1` degrees of freedom (0:
+      none), of which the first `shared` are the same. w_n is the entry of the mobility along the unit vector
+      n, w_t the mean of the two across it [1/kg].
+    """
+    types = (
+        f"typedef {CTYPE[real]} F;"
+        + """
+    #if defined(__CUDA_ARCH__) || !defined(__clang__)
+    #define LANES_ARE_VECTORS 0
+    typedef S TU;
+    #else
+    #define LANES_ARE_VECTORS 1
+    typedef S TU __attribute__((ext_vector_type(8), aligned(sizeof(S))));
+    #endif
+    """
+    )
+    return block_types(real_vector) + types + _VELOCITIES + _POINT
 
 
 @functools.cache
 def chain_mobility_functions(real: Any, real_vector: Any) -> SimpleNamespace:
-    """Return the functions for factors and motions in `real` and mobilities in `real_vector`.
+    """Return `chain_code` for one pair of points as functions for kernels.
 
-    - `chain_velocities(H, base, parent, depth, row, first, leaf, motion, motionbase, work, workbase, out,
-      outbase, stride)`: X and 1 / D of the bodies that the degree of freedom `leaf` moves, by component and
-      depth, `stride` numbers from one component to the next. The template arrays are those of `packed_rows`;
-      `stride` is a multiple of `LANES` and at least the length of the chain. `out` gets `CHAIN_SIZE * stride`
-      numbers; `work` has `WORK_SIZE * stride`.
-    - `point_mobility(x, base0, count0, base1, count1, shared, stride, arm0, arm1, normal)`: (w_t, w_n, 0) of
-      the velocity of a point of the second body against one of the first, for two such chains of `count0` and
-      `count1` degrees of freedom (0: none), of which the first `shared` are the same. w_n is the entry of the
-      mobility along the unit vector `normal`, w_t the mean of the two across it [1/kg].
+    - `chain_velocities(H, parent, depth, row, leaf, motion, x, outbase, stride)`: `find_chain`. The
+      scratch is at the beginning of `x`.
+    - `point_mobility(x, base0, count0, base1, count1, shared, stride, arm0, arm1, normal)`: (w_t, w_n, 0).
     """
     vec3, vec6 = vec3_type(real_vector), vec6_type(real)
-    types = f"using T = {CTYPE[real]}; using V = {CTYPE[real_vector]};"
+    chain = chain_code(real, real_vector) + _CALL_CHAIN
+    point = chain_code(real, real_vector) + _CALL_POINT
 
-    @wp.func_native(types + _VELOCITIES)
+    @wp.func_native(chain)
     def chain_velocities(
         H: wp.array[real],
-        base: int,
         parent: wp.array[int],
         depth: wp.array[int],
         row: wp.array[int],
-        first: int,
         leaf: int,
         motion: wp.array(dtype=vec6),
-        motionbase: int,
-        work: wp.array[real_vector],
-        workbase: int,
-        out: wp.array[real_vector],
+        x: wp.array[real_vector],
         outbase: int,
         stride: int,
     ): ...
 
-    @wp.func_native(types + _POINT)
+    @wp.func_native(point)
     def point_mobility(
         x: wp.array[real_vector],
         base0: int,

@@ -100,6 +100,62 @@ _TYPES = (
 """
 )
 
+_BLOCK = (
+    """
+    typedef REAL S;
+    #if defined(__CUDA_ARCH__) || !defined(__clang__)
+    enum { LANES = 1 };
+    typedef S T;
+    typedef bool M;
+    typedef int I;
+    const I lane = 0;
+    auto any = [](M a) { return a; };
+    auto inverse = [](M a) { return !a; };
+    auto root = [](T a) { return sqrt(a); };
+    auto add_lanes = [](const T* rows) { return rows[0]; };
+    auto transpose = [](const T* rows, T* columns) { columns[0] = rows[0]; };
+    #else
+    enum { LANES = 8 };
+    typedef S T __attribute__((ext_vector_type(8)));
+    typedef __typeof__(T(0) < T(0)) M;
+    typedef M I;
+    const I lane = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    auto any = [](M a) { return __builtin_reduce_or(a) != 0; };
+    auto inverse = [](M a) { return ~a; };
+    auto root = [](T a) { return __builtin_elementwise_sqrt(a); };
+"""
+    + TRANSPOSE
+    + """    // Lane l of the result is the sum of the lanes of rows[l], from the first one on.
+    auto add_lanes = [transpose](const T* rows) {
+        T columns[8];
+        transpose(rows, columns);
+        T sum = columns[0];
+        #pragma unroll
+        for (int i = 1; i < 8; ++i) sum += columns[i];
+        return sum;
+    };
+    #endif
+    auto larger = [](T a, T b) { return (a >= b) ? a : ((b == b) ? b : a); };
+    auto smaller = [](T a, T b) { return (a <= b) ? a : ((b == b) ? b : a); };
+    auto everywhere = [](bool a) { return M(a ? -1 : 0); };
+    auto numbers = [](T& a) { return (S*)&a; };
+"""
+)
+
+
+def block_types(real: Any) -> str:
+    """Return the beginning of a snippet over up to eight entries of one world, with scalars of type `real`.
+
+    On a CPU an entry is a lane of a vector; a GPU goes from entry to entry.
+
+    - `LANES`: how many entries there are at a time. `T`: a number of type `S` of each; `M`: whether, of each;
+      `I`: an integer of each; `lane`: the number of the lane.
+    - `any(mask)`; `inverse(mask)`; `everywhere(flag)`: in each lane; `numbers(a)`: the lanes as an array.
+    - `root`, `larger`, `smaller`: functions of math.h as Warp has them; of a number and NaN, the number.
+    - `add_lanes(rows)`: lane l gets the sum of the lanes of `rows[l]`; `transpose(rows, columns)`.
+    """
+    return _BLOCK.replace("REAL", CTYPE[real])
+
 
 def lane_types(real: Any) -> str:
     """Return the beginning of a snippet over eight worlds with scalars of type `real` (module docstring).

@@ -33,10 +33,10 @@ def measure_points(
     chain_velocities = wp.static(chain_mobility_functions(wp.float64, wp.float64).chain_velocities)
     if leaf0 >= 0:
         count0 = depth[leaf0] + 1
-        chain_velocities(H, 0, parent, depth, row, 0, leaf0, motion, 0, x, 0, x, chain0, STRIDE)
+        chain_velocities(H, parent, depth, row, leaf0, motion, x, chain0, STRIDE)
     if leaf1 >= 0:
         count1 = depth[leaf1] + 1
-        chain_velocities(H, 0, parent, depth, row, 0, leaf1, motion, 0, x, 0, x, chain1, STRIDE)
+        chain_velocities(H, parent, depth, row, leaf1, motion, x, chain1, STRIDE)
     result[0] = wp.static(chain_mobility_functions(wp.float64, wp.float64).point_mobility)(
         x, chain0, count0, chain1, count1, shared, STRIDE, points[0], points[1], points[2]
     )

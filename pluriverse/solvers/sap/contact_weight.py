@@ -1,166 +1,108 @@
 """Weight of a contact: the inverse of the mass that it feels, which bounds its regularization.
 
-The weight w [1/kg] bounds R_n from below and sets R_t. `mobility` takes it from a body on its own,
-`delassus_weight` from J diag(A)^-1 J^T as Drake does, and `exact_weights` from W = J A^-1 J^T itself, by the
-factors of A (`math.chain_mobility`): once for each body the square of the length of its chain of joints, and
-a few operations per joint for each of its contacts.
+The weight w [1/kg] bounds R_n from below and sets R_t. `body_weight` takes it from both bodies on their own,
+`diagonal_weight` from J diag(A)^-1 J^T as Drake does, and `find_chains` with `measure_point` from
+W = J A^-1 J^T itself, by the factors of A (`math.chain_mobility`): once for each body the square of the
+length of its chain of joints, and a few operations per joint for each of its contacts.
 """
 
-import functools
-from types import SimpleNamespace
 from typing import Any
 
-import warp as wp
-
-from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.chain_mobility import CHAIN_SIZE, WORK_SIZE, chain_mobility_functions
-from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
-from pluriverse.model import Topology
-from pluriverse.solvers.sap.workspace import CHAIN_REGION, sap_struct
+from pluriverse.math.chain_mobility import CHAIN_SIZE, WORK_SIZE
+from pluriverse.math.dense import CTYPE
+from pluriverse.solvers.sap.workspace import CHAIN_REGION
 
 # Floor of diag(A) and of principal inertias [kg or kg·m²]: a guard of divisions only.
-DIAGONAL_MIN = wp.constant(1e-12)
+DIAGONAL_MIN = 1e-12
+
+_WEIGHTS = """
+    typedef WEIGHT_TYPE W;
+    typedef wp::vec_t<3, W> W3;
+    typedef wp::mat_t<3, 3, W> W33;
+    auto at_least = [](W a, W least) { return a >= least || !(least == least) ? a : least; };
+    // The sum over three orthonormal axes c of 1/m + (r x c)^T diag(I)^-1 (r x c), in body axes. It does not
+    // depend on the axes: it is 3/m + trace([r]x^T diag(I)^-1 [r]x).
+    auto body_weight = [&](int body, int node, int dof, W3 arm) {
+        const float mass = body < 0 ? 0.0f : *at(inputs.body_mass, body);
+        if (dof < 0 || !(mass > 0.0f)) return W(0);
+        const auto& inertia = *at(inputs.body_inertia, body);
+        const auto& com = dynamics.node_com.data[node0 + node];
+        const auto& rotation = dynamics.node_rotation.data[node0 + node];
+        W3 from_com;
+        W33 R;
+        for (int r = 0; r < 3; ++r) {
+            from_com[r] = arm[r] - W(com[r]);
+            for (int c = 0; c < 3; ++c) R.data[r][c] = W(rotation.data[r][c]);
+        }
+        const W3 r = wp::mul(from_com, R);  // R^T r: to body axes
+        const W ix = W(1) / at_least(W(inertia.data[0][0]), W(DIAGONAL_MIN));
+        const W iy = W(1) / at_least(W(inertia.data[1][1]), W(DIAGONAL_MIN));
+        const W iz = W(1) / at_least(W(inertia.data[2][2]), W(DIAGONAL_MIN));
+        const W xx = r[0] * r[0], yy = r[1] * r[1], zz = r[2] * r[2];
+        return W(3) / W(mass) + ix * (yy + zz) + iy * (xx + zz) + iz * (xx + yy);
+    };
+    // ||J diag(A)^-1 J^T||_F / 3 of a contact.
+    auto diagonal_weight = [&](int dof_a, int dof_b, W3 arm0, W3 arm1, W33 frame_transposed) {
+        // The velocity of the point, in the contact frame, per unit of a degree of freedom's velocity.
+        auto column_of = [&](int dof, W3 arm) {
+            const auto& motion = dynamics.dof_motion.data[dof0 + dof];
+            const W3 omega{W(motion[0]), W(motion[1]), W(motion[2])};
+            const W3 linear{W(motion[3]), W(motion[4]), W(motion[5])};
+            return wp::mul(frame_transposed, wp::add(linear, wp::cross(omega, arm)));
+        };
+        W33 sum;
+        int a = dof_a, b = dof_b;
+        while (a >= 0 || b >= 0) {
+            // Children have larger indices than parents: the larger one cannot be above the other.
+            const int dof = a > b ? a : b;
+            W3 column;
+            if (b == dof) column = wp::add(column, column_of(dof, arm1));
+            if (a == dof) column = wp::sub(column, column_of(dof, arm0));
+            if (b == dof) b = dof_parent[dof];
+            if (a == dof) a = dof_parent[dof];
+            const W diagonal = W(dynamics.mass_row.data[row0 + dof_row[dof] + dof_depth[dof]]);
+            sum = wp::add(sum, wp::div(wp::outer(column, column), at_least(diagonal, W(DIAGONAL_MIN))));
+        }
+        return W(sqrt(wp::ddot(sum, sum))) / W(3);
+    };
+    // How many degrees of freedom move two bodies alike; -1 stands for a body that none moves.
+    auto shared_length = [&](int a, int b) {
+        // Children have larger indices than parents.
+        while (a != b) {
+            if (a > b) {
+                a = dof_parent[a];
+            } else {
+                b = dof_parent[b];
+            }
+        }
+        return a >= 0 ? dof_depth[a] + 1 : 0;
+    };
+    // The chains of the two bodies that were asked for last are kept.
+    const int stride = inputs.chain_capacity;
+    S* const work = sap.chain.data + (long long)region * CHAIN_REGION * stride;
+    S* const chains[2] = {work + WORK_SIZE * stride, work + (WORK_SIZE + CHAIN_SIZE) * stride};
+    int chain_dofs[2] = {-1, -1};
+    auto keep_chain = [&](int side, int dof) {
+        if (dof < 0 || dof == chain_dofs[side]) return;
+        chain_dofs[side] = dof;
+        find_chain(
+            dynamics.factor_row.data + row0, (const F*)(dynamics.dof_motion.data + dof0), dof_parent,
+            dof_depth, dof_row, dof, work, chains[side], stride);
+    };
+"""
 
 
-@functools.cache
-def contact_weight_functions(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> SimpleNamespace:
-    """Return the functions for the given precisions.
+def contact_weight_code(weight_real: Any) -> str:
+    """Return text that declares the functions above, in native code that follows `chain_code`.
 
-    These are `mobility`, `delassus_weight`, `find_chain` and `exact_weights`.
+    It reads `inputs`, `dynamics` and `sap`, and what `contact_blocks.py` declares for a world.
     """
-    vec3 = vec3_type(real)
-    weight3, weight6, weight33 = vec3_type(weight_real), vec6_type(weight_real), mat33_type(weight_real)
-    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    chains = chain_mobility_functions(dynamics_real, real)
-    chain_velocities, point_mobility = chains.chain_velocities, chains.point_mobility
-
-    @wp.func
-    def mobility(mass: float, inertia: wp.mat33, arm: weight3) -> weight_real:
-        """Return the sum over three orthonormal axes c of 1/m + (r x c)^T diag(I)^-1 (r x c), in body axes.
-
-        The sum does not depend on the axes: it is 3/m + trace([r]x^T diag(I)^-1 [r]x).
-        """
-        floor = weight_real(DIAGONAL_MIN)
-        ix = weight_real(1.0) / wp.max(weight_real(inertia[0, 0]), floor)
-        iy = weight_real(1.0) / wp.max(weight_real(inertia[1, 1]), floor)
-        iz = weight_real(1.0) / wp.max(weight_real(inertia[2, 2]), floor)
-        xx, yy, zz = arm[0] * arm[0], arm[1] * arm[1], arm[2] * arm[2]
-        return weight_real(3.0) / weight_real(mass) + ix * (yy + zz) + iy * (xx + zz) + iz * (xx + yy)
-
-    @wp.func
-    def jacobian_column(motion: weight6, arm: weight3, frame_transposed: weight33) -> weight3:
-        """Return the velocity of the contact point, in the contact frame, per unit of a dof's velocity."""
-        omega = weight3(motion[0], motion[1], motion[2])
-        linear_velocity = weight3(motion[3], motion[4], motion[5])
-        return frame_transposed * (linear_velocity + wp.cross(omega, arm))
-
-    @wp.func
-    def delassus_weight(
-        topology: wp.ref[Topology],
-        dynamics: wp.ref[DynamicsData],
-        world: int,
-        dof_a: int,
-        dof_b: int,
-        arm0: weight3,
-        arm1: weight3,
-        frame_transposed: weight33,
-    ) -> weight_real:
-        """Return ||J diag(A)^-1 J^T||_F / 3 of one contact."""
-        first = topology.template_dof[topology.world_template[world]]
-        dof0 = topology.world_dof[world]
-        row0 = topology.world_row[world]
-        W = weight33()
-        a, b = int(dof_a), int(dof_b)
-        while a >= 0 or b >= 0:
-            # Children have larger indices than parents: the larger one cannot be above the other.
-            dof = wp.max(a, b)
-            motion = weight6(dynamics.dof_motion[dof0 + dof])
-            column = weight3()
-            if b == dof:
-                column += jacobian_column(motion, arm1, frame_transposed)
-            if a == dof:
-                column -= jacobian_column(motion, arm0, frame_transposed)
-            up = topology.dof_parent[first + dof]
-            if b == dof:
-                b = up
-            if a == dof:
-                a = up
-            diagonal = weight_real(
-                dynamics.mass_row[row0 + topology.dof_row[first + dof] + topology.dof_depth[first + dof]]
-            )
-            W += wp.outer(column, column) / wp.max(diagonal, weight_real(DIAGONAL_MIN))
-        return wp.sqrt(wp.ddot(W, W)) / weight_real(3.0)
-
-    @wp.func(inline=True)
-    def find_chain(
-        topology: wp.ref[Topology],
-        dynamics: wp.ref[DynamicsData],
-        sap: wp.ref[SapData],
-        world: int,
-        leaf: int,
-        region: int,
-        side: int,
-        stride: int,
+    text = _WEIGHTS.replace("WEIGHT_TYPE", CTYPE[weight_real])
+    for name, value in (
+        ("DIAGONAL_MIN", DIAGONAL_MIN),
+        ("CHAIN_REGION", int(CHAIN_REGION)),
+        ("WORK_SIZE", int(WORK_SIZE)),
+        ("CHAIN_SIZE", int(CHAIN_SIZE)),
     ):
-        """Write the chain of joints down to the degree of freedom `leaf`, the first or second of a region."""
-        work = region * CHAIN_REGION * stride
-        chain_velocities(
-            dynamics.factor_row,
-            topology.world_row[world],
-            topology.dof_parent,
-            topology.dof_depth,
-            topology.dof_row,
-            topology.template_dof[topology.world_template[world]],
-            leaf,
-            dynamics.dof_motion,
-            topology.world_dof[world],
-            sap.chain,
-            work,
-            sap.chain,
-            work + (WORK_SIZE + side * CHAIN_SIZE) * stride,
-            stride,
-        )
-
-    @wp.func(inline=True)
-    def exact_weights(
-        topology: wp.ref[Topology],
-        sap: wp.ref[SapData],
-        first: int,
-        dof_a: int,
-        dof_b: int,
-        shared: int,
-        arm0: vec3,
-        arm1: vec3,
-        normal: vec3,
-        region: int,
-        stride: int,
-    ) -> vec3:
-        """Return (w_t, w_n, 0): half the trace of the tangential part of W = J A^-1 J^T, its normal entry.
-
-        The region holds the chains of both bodies, whose first `shared` degrees of freedom are the same.
-        """
-        base = (region * CHAIN_REGION + WORK_SIZE) * stride
-        count_a, count_b = int(0), int(0)
-        if dof_a >= 0:
-            count_a = topology.dof_depth[first + dof_a] + 1
-        if dof_b >= 0:
-            count_b = topology.dof_depth[first + dof_b] + 1
-        return point_mobility(
-            sap.chain,
-            base,
-            count_a,
-            base + CHAIN_SIZE * stride,
-            count_b,
-            shared,
-            stride,
-            arm0,
-            arm1,
-            normal,
-        )
-
-    return SimpleNamespace(
-        mobility=mobility,
-        delassus_weight=delassus_weight,
-        find_chain=find_chain,
-        exact_weights=exact_weights,
-    )
+        text = text.replace(name, repr(value))
+    return text

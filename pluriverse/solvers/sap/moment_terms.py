@@ -16,7 +16,7 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type
 from pluriverse.model import Contacts, Model
-from pluriverse.solvers.sap.contact import ARITHMETIC_MEAN, MAXIMUM, MINIMUM
+from pluriverse.solvers.sap.contact_inputs import ARITHMETIC_MEAN, MAXIMUM, MINIMUM
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
 # Floor of R_a [1/(kg·m²)]: a guard of divisions only.

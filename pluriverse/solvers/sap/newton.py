@@ -97,7 +97,7 @@ def _kernels(
     find_direction = contact_space_functions(real, linear, dynamics_real, equality).find_direction
     only_couples_joints = joint_coupling_functions(real, linear).only_couples_joints
     search_line = line_search_functions(real, linear, equality, moments).search_line
-    limit_recovery = recovery_functions(real, linear, dynamics_real).limit_recovery
+    limit_recovery = recovery_functions(real, linear).limit_recovery
     release_bounds = friction_bound_functions(real, linear).release_bounds
     dilation = dilation_functions(real, linear)
     begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation

@@ -33,8 +33,6 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import sap_struct
 
 # Gravity g of the laws above [m/s²]: that of the Earth in any scene, as it only says what is fast.
@@ -52,40 +50,9 @@ ROUNDS_MAX = wp.constant(4)
 
 
 @functools.cache
-def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
-    """Return `moving_mass`, `recovery_bias`, `recovery_speed`, `recovery_work` and `limit_recovery`."""
-    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-
-    @wp.func
-    def moving_mass(topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int) -> real:
-        """Return the mass of all trees of a world but those of prescribed motion [kg]."""
-        first_tree = topology.template_tree[topology.world_template[world]]
-        tree_count = topology.template_tree[topology.world_template[world] + 1] - first_tree
-        node0, tree0 = topology.world_joint[world], topology.world_tree[world]
-        mass = real(0.0)
-        for tree in range(tree_count):
-            if dynamics.tree_prescribed[tree0 + tree] == 0:
-                mass += real(dynamics.node_composite[node0 + topology.tree_node[first_tree + tree]][0])
-        return mass
-
-    @wp.func
-    def recovery_bias(depth: real, weight: real, rn: real, mass: real, stiffness: real) -> real:
-        """Return the largest v_hat of a contact [m/s]; `stiffness` [N/m] is 0 if none was given."""
-        lifted = real(2.0) * real(RECOVERY_GRAVITY) * depth * weight * mass
-        # A contact that gives way, with the regularization `rn`, reaches the part w / (w + R_n) of v_hat.
-        return (real(1.0) + rn / weight) * wp.sqrt(lifted + weight * stiffness * depth * depth)
-
-    @wp.func
-    def recovery_speed(depth: real) -> real:
-        """Return the largest speed at which a contact without a stiffness opens [m/s]."""
-        return wp.sqrt(real(2.0) * real(RECOVERY_GRAVITY) * depth)
-
-    @wp.func
-    def recovery_work(depth: real, mass: real, stiffness: real, dt: real) -> real:
-        """Return the largest work of a contact in a step [J]."""
-        return (
-            dt * mass * real(RECOVERY_GRAVITY) * recovery_speed(depth) + real(0.5) * stiffness * depth * depth
-        )
+def recovery_functions(real: Any, linear: Any) -> SimpleNamespace:
+    """Return `limit_recovery`. What contacts ask for at first is in `contact_blocks.py`."""
+    SapData = sap_struct(real, linear)
 
     @wp.func
     def limit_recovery(sap: wp.ref[SapData], world: int, round: int) -> int:
@@ -117,10 +84,4 @@ def recovery_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleName
                         sap.contact_bias[slot] = bias - sap.contact_dilation[slot]
         return limited
 
-    return SimpleNamespace(
-        moving_mass=moving_mass,
-        recovery_bias=recovery_bias,
-        recovery_speed=recovery_speed,
-        recovery_work=recovery_work,
-        limit_recovery=limit_recovery,
-    )
+    return SimpleNamespace(limit_recovery=limit_recovery)

@@ -20,7 +20,8 @@ from pluriverse.model.arguments import check_contacts
 from pluriverse.newton_names import missing
 from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.candidates import CandidateCheck
-from pluriverse.solvers.sap.contact import (
+from pluriverse.solvers.sap.contact import set_contact_terms
+from pluriverse.solvers.sap.contact_inputs import (
     ARITHMETIC_MEAN,
     BODY_INERTIA,
     CONTACT_MIDPOINT,
@@ -31,7 +32,6 @@ from pluriverse.solvers.sap.contact import (
     MINIMUM,
     WITNESS_POINT,
     ContactOptions,
-    set_contact_terms,
 )
 from pluriverse.solvers.sap.dilation import DILATION_SHARE, DILATION_SPEED
 from pluriverse.solvers.sap.equality_terms import set_equality_terms

@@ -251,6 +251,23 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
 
 
 @functools.cache
+def contact_record(real: Any, linear: Any) -> tuple[dict[str, int], int]:
+    """Return where each number of a contact is in the record of the contact, and the size of one [bytes]."""
+    sizes = {
+        name: wp.types.type_size_in_bytes(field.dtype)
+        for name, field in workspace_fields(real, linear).items()
+        if field.axis == "slot"
+    }
+    # What every iteration reads comes first, in as few cache lines as it fits. Of the rest, numbers of 8
+    # bytes come first, so that each is where its size allows.
+    rest = sorted(sizes, key=lambda name: -(sizes[name] % 8 == 0))
+    order = list(dict.fromkeys([*ITERATED_FIELDS, *rest]))
+    ends = np.cumsum([sizes[name] for name in order])
+    offsets = {name: int(end) - sizes[name] for name, end in zip(order, ends, strict=True)}
+    return offsets, CACHE_LINE * -(-int(ends[-1]) // CACHE_LINE)
+
+
+@functools.cache
 def equality_term_struct(real: Any) -> Any:
     """Return the `wp.struct` of an equality constraint as a term of the objective, precision `real`."""
     vec3, vec6, mat33 = vec3_type(real), vec6_type(real), mat33_type(real)
@@ -370,29 +387,20 @@ class SapWorkspace:
         """
         if slot_count == 0:
             return {}
-        fields = {
-            name: (field.dtype, wp.types.type_size_in_bytes(field.dtype))
-            for name, field in workspace_fields(self.real, self.linear).items()
-            if field.axis == "slot"
-        }
-        # What every iteration reads comes first, in as few cache lines as it fits. Of the rest, numbers of
-        # 8 bytes come first, so that each is where its size allows.
-        rest = sorted(fields, key=lambda name: -(fields[name][1] % 8 == 0))
-        order = list(dict.fromkeys([*ITERATED_FIELDS, *rest]))
-        ends = np.cumsum([fields[name][1] for name in order])
-        stride = CACHE_LINE * -(-int(ends[-1]) // CACHE_LINE)
+        offsets, stride = contact_record(self.real, self.linear)
+        fields = workspace_fields(self.real, self.linear)
         self._slots = wp.zeros(slot_count * (stride // 8) + CACHE_LINE // 8, dtype=wp.uint64, device=device)
         first = CACHE_LINE * -(-self._slots.ptr // CACHE_LINE)
         return {
             name: wp.array(
-                ptr=first + int(end) - fields[name][1],
-                dtype=fields[name][0],
+                ptr=first + offset,
+                dtype=fields[name].dtype,
                 shape=(slot_count,),
                 strides=(stride,),
                 device=device,
                 copy=False,
             )
-            for name, end in zip(order, ends, strict=True)
+            for name, offset in offsets.items()
         }
 
     def _contact_space(self, model: Model, real: Any) -> dict[str, wp.array]:

@@ -1,0 +1,577 @@
+"""Terms of contacts in native code, eight contacts of a world at a time, in the lanes of vectors.
+
+Reads   what `contact.py` says
+Writes  the same, but for node_contact and tree_active of trees without contacts
+
+What contacts of the same two shapes have in common is found for the first of them. Points are turned into
+world axes, and weights found, contact by contact; the rest is computed in lanes, each of which makes the
+operations of a single contact in the same order. So the terms of a contact do not depend on which others a
+block holds. On a GPU a block is one contact.
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.chain_mobility import chain_code
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.contact_inputs import (
+    ARITHMETIC_MEAN,
+    CONTACT_MIDPOINT,
+    DELASSUS,
+    DIAG_DELASSUS,
+    LEFT_OUT,
+    MAXIMUM,
+    MINIMUM,
+    NEAR_RIGID,
+    REGULARIZATION_MIN,
+    SOFT_NORM,
+    SOFT_NORM_RELATIVE,
+    WEIGHT_MIN,
+    ContactInputs,
+    ContactOptions,
+)
+from pluriverse.solvers.sap.contact_weight import contact_weight_code
+from pluriverse.solvers.sap.recovery import RECOVERY_GRAVITY
+from pluriverse.solvers.sap.workspace import VISITED, contact_record, sap_struct
+
+_WORLD = """
+    auto at = [](const auto& array, long long index) {
+        return (decltype(array.data))((char*)array.data + array.strides[0] * index);
+    };
+    const int kind = topology.world_template.data[world];
+    const int first_node = topology.template_node.data[kind];
+    const int first_body = topology.template_body.data[kind];
+    const int first_tree = topology.template_tree.data[kind];
+    const int tree_count = topology.template_tree.data[kind + 1] - first_tree;
+    const int body0 = topology.world_body.data[world];
+    const int body_end = body0 + topology.template_body.data[kind + 1] - first_body;
+    const int node0 = topology.world_joint.data[world];
+    const int tree0 = topology.world_tree.data[world];
+    const int dof0 = topology.world_dof.data[world];
+    const int row0 = topology.world_row.data[world];
+    const int* const node_parent = topology.node_parent.data + first_node;
+    const int* const node_tree = topology.node_tree.data + first_node;
+    const int* const dof_parent = topology.dof_parent.data + topology.template_dof.data[kind];
+    const int* const dof_depth = topology.dof_depth.data + topology.template_dof.data[kind];
+    const int* const dof_row = topology.dof_row.data + topology.template_dof.data[kind];
+    const S infinite = S(INFINITY);
+    // Mark a node and its ancestors for the sweeps, which need them all, and its tree as active.
+    auto visit = [&](int node) {
+        while (node >= 0) {
+            int& mark = sap.node_contact.data[node0 + node];
+            const bool is_marked = mark != 0;
+            mark = VISITED;
+            if (is_marked) return;
+            const int up = node_parent[node];
+            if (up < 0) sap.tree_active.data[tree0 + node_tree[node]] = 1;
+            node = up;
+        }
+    };
+    // The last degree of freedom above a node that is not prescribed (`chains.py`), -1 for none.
+    auto last_free_dof = [&](int node) {
+        for (; node >= 0; node = node_parent[node]) {
+            const int count = topology.node_dof_count.data[first_node + node];
+            if (count == 0) continue;
+            const int tree = tree0 + node_tree[node];
+            if (node_parent[node] < 0 && dynamics.tree_prescribed.data[tree] != 0) continue;
+            return topology.node_dof.data[first_node + node] + count - 1;
+        }
+        return -1;
+    };
+    auto is_within = [&](int shape) {
+        if (shape < 0 || shape >= inputs.shape_body.shape[0]) return false;
+        const int carrier = *at(inputs.shape_body, shape);
+        return carrier < 0 || (carrier >= body0 && carrier < body_end);
+    };
+    // The mass of all trees of the world but those of prescribed motion [kg].
+    auto moving_mass = [&]() {
+        S mass = S(0);
+        for (int tree = 0; tree < tree_count; ++tree) {
+            if (dynamics.tree_prescribed.data[tree0 + tree] != 0) continue;
+            const int root = node0 + topology.tree_node.data[first_tree + tree];
+            mass += S(dynamics.node_composite.data[root][0]);
+        }
+        return mass;
+    };
+"""
+
+_MATERIAL = """
+    auto is_stiffness = [&](auto stiffness) { return (stiffness > S(0)) & (stiffness < infinite); };
+    // The stiffness of one shape [N/m]: its own, that for a mass [kg], or the fallback.
+    auto shape_stiffness = [&](T stiffness, T per_mass, T mass) {
+        // Infinite is rigid, whatever there is per mass.
+        const M is_per_mass = is_stiffness(per_mass) & inverse(stiffness > S(0));
+        const T other = is_per_mass ? per_mass * mass : T(S(options.fallback_stiffness));
+        return is_stiffness(stiffness) ? stiffness : other;
+    };
+    // The mass of the lighter body, of the only one if the other is static, or 1 [kg].
+    auto carried_mass = [&](int body_a, int body_b) {
+        const float mass_a = body_a < 0 ? 0.0f : *at(inputs.body_mass, body_a);
+        const float mass_b = body_b < 0 ? 0.0f : *at(inputs.body_mass, body_b);
+        S mass = infinite;
+        if (mass_a > 0.0f) mass = S(mass_a);
+        if (mass_b > 0.0f && S(mass_b) < mass) mass = S(mass_b);
+        return mass < infinite ? mass : S(1);
+    };
+    auto combined_friction = [&](S mu0, S mu1) {
+        if (options.friction_mode == ARITHMETIC_MEAN) return S(0.5) * (mu0 + mu1);
+        if (options.friction_mode == MINIMUM) return mu0 <= mu1 ? mu0 : mu1;
+        if (options.friction_mode == MAXIMUM) return mu0 >= mu1 ? mu0 : mu1;
+        return mu0 + mu1 > S(0) ? S(2) * mu0 * mu1 / (mu0 + mu1) : S(0);
+    };
+"""
+
+_RUN = """
+    // A run are contacts between the same bodies, of the same materials. They have integers in common, and
+    // numbers that go into lanes. A rotation, from body to world, has its last entry behind the offset.
+    enum { NODE_A, NODE_B, DOF_A, DOF_B, SHARED, BODY_A, BODY_B, INTEGERS };
+    enum { KE0, KE1, PER_MASS0, PER_MASS1, TAU, MU, IS_GIVEN, MASS, ORIGIN_GAP, IS_WELDED = ORIGIN_GAP + 3 };
+    enum { OFFSET_A = 12, ROTATION_A = 16, ROTATION_B = 24, OFFSET_B = 32, NUMBERS = 40, GROUP = 8 };
+    int own[INTEGERS];
+    S common[NUMBERS] = {};
+    auto begin_bodies = [&]() {
+        for (int k = 0; k < 3; ++k) common[ORIGIN_GAP + k] = S(0);
+        for (int side = 0; side < 2; ++side) {
+            const int body = own[BODY_A + side];
+            S* const turning = common + (side == 0 ? ROTATION_A : ROTATION_B);
+            S* const offset = common + (side == 0 ? OFFSET_A : OFFSET_B);
+            int node = -1;
+            if (body >= 0) {
+                node = topology.body_node.data[first_body + body - body0];
+                const auto& origin = dynamics.tree_ref.data[tree0 + node_tree[node]];
+                const F* rotation = (const F*)(dynamics.node_rotation.data + node0 + node);
+                for (int k = 0; k < 8; ++k) turning[k] = S(rotation[k]);
+                offset[3] = S(rotation[8]);
+                for (int k = 0; k < 3; ++k) {
+                    offset[k] = S(dynamics.node_offset.data[node0 + node][k]);
+                    S& gap = common[ORIGIN_GAP + k];
+                    gap = side == 0 ? gap - S(origin[k]) : gap + S(origin[k]);
+                }
+                visit(node);
+            } else {
+                for (int k = 0; k < 8; ++k) turning[k] = k % 4 == 0 ? S(1) : S(0);
+                for (int k = 0; k < 4; ++k) offset[k] = k == 3 ? S(1) : S(0);
+            }
+            own[NODE_A + side] = node;
+            own[DOF_A + side] = last_free_dof(node);
+        }
+        own[SHARED] = 0;
+        if (own[DOF_A] >= 0 && own[DOF_B] >= 0 && node_tree[own[NODE_A]] == node_tree[own[NODE_B]]) {
+            own[SHARED] = shared_length(own[DOF_A], own[DOF_B]);
+        }
+        common[IS_WELDED] = own[DOF_A] == own[DOF_B] ? S(1) : S(0);
+        common[MASS] = carried_mass(own[BODY_A], own[BODY_B]);
+    };
+    // Of both shapes: stiffness, the same per mass, relaxation time, and friction; NaN where none is given.
+    enum { MATERIAL_NUMBERS = 4 };
+    float materials[2][MATERIAL_NUMBERS];
+    auto read_material = [&](int side, int shape) {
+        const float now[MATERIAL_NUMBERS] = {
+            *at(inputs.shape_ke, shape), *at(inputs.shape_ke_per_mass, shape), *at(inputs.shape_tau, shape),
+            *at(inputs.shape_mu, shape)};
+        bool is_new = false;
+        for (int k = 0; k < MATERIAL_NUMBERS; ++k) {
+            float& before = materials[side][k];
+            is_new |= now[k] == now[k] ? now[k] != before : before == before;
+            before = now[k];
+        }
+        return is_new;
+    };
+    auto begin_materials = [&]() {
+        auto number = [&](int side, int k) { return S(materials[side][k]); };
+        bool is_given = false;
+        for (int side = 0; side < 2; ++side) {
+            common[KE0 + side] = number(side, 0);
+            common[PER_MASS0 + side] = number(side, 1);
+            is_given |= is_stiffness(number(side, 0)) | is_stiffness(number(side, 1));
+        }
+        common[IS_GIVEN] = is_given ? S(1) : S(0);
+        auto chosen = [&](S value, double otherwise) {
+            return value >= S(0) && value < infinite ? value : S(otherwise);
+        };
+        common[TAU] = chosen(number(0, 2), options.fallback_tau) + chosen(number(1, 2), options.fallback_tau);
+        common[MU] = combined_friction(
+            chosen(number(0, 3), options.fallback_mu), chosen(number(1, 3), options.fallback_mu));
+    };
+"""
+
+_READ = """
+    // Numbers of the contacts of a block, in lanes. Unused lanes get what lies behind, within the array.
+    auto copy_numbers = [&](const auto& array, int first, int used, int width, float* to) {
+        for (int k = 0; k < width * LANES; ++k) {
+            to[k] = k < width * used ? ((const float*)at(array, first + k / width))[k % width] : 0.0f;
+        }
+    };
+    #if LANES_ARE_VECTORS
+    typedef float read_numbers __attribute__((ext_vector_type(8), aligned(sizeof(float))));
+    auto read_number = [&](const auto& array, int first, int used) {
+        float copy[LANES];
+        const float* from = (const float*)array.data + first;
+        if (first + LANES > array.shape[0] || array.strides[0] != sizeof(float)) {
+            copy_numbers(array, first, used, 1, copy);
+            from = copy;
+        }
+        return __builtin_convertvector(*(const read_numbers*)from, T);
+    };
+    auto read_vector = [&](const auto& array, int first, int used, T* to) {
+        float copy[3 * LANES];
+        const float* from = (const float*)array.data + 3 * (long long)first;
+        if (first + LANES > array.shape[0] || array.strides[0] != 3 * sizeof(float)) {
+            copy_numbers(array, first, used, 3, copy);
+            from = copy;
+        }
+        const read_numbers a = *(const read_numbers*)from;
+        const read_numbers b = *(const read_numbers*)(from + LANES);
+        const read_numbers c = *(const read_numbers*)(from + 2 * LANES);
+        #define PLURIVERSE_PICK __builtin_shufflevector
+        const read_numbers x = PLURIVERSE_PICK(
+            PLURIVERSE_PICK(a, b, 0, 3, 6, 9, 12, 15, 0, 0), c, 0, 1, 2, 3, 4, 5, 10, 13);
+        const read_numbers y = PLURIVERSE_PICK(
+            PLURIVERSE_PICK(a, b, 1, 4, 7, 10, 13, 0, 0, 0), c, 0, 1, 2, 3, 4, 8, 11, 14);
+        const read_numbers z = PLURIVERSE_PICK(
+            PLURIVERSE_PICK(a, b, 2, 5, 8, 11, 14, 0, 0, 0), c, 0, 1, 2, 3, 4, 9, 12, 15);
+        #undef PLURIVERSE_PICK
+        to[0] = __builtin_convertvector(x, T);
+        to[1] = __builtin_convertvector(y, T);
+        to[2] = __builtin_convertvector(z, T);
+    };
+    #else
+    auto read_number = [&](const auto& array, int first, int used) {
+        float copy[LANES];
+        copy_numbers(array, first, used, 1, copy);
+        return T(copy[0]);
+    };
+    auto read_vector = [&](const auto& array, int first, int used, T* to) {
+        float copy[3 * LANES];
+        copy_numbers(array, first, used, 3, copy);
+        for (int k = 0; k < 3; ++k) to[k] = T(copy[k]);
+    };
+    #endif
+"""
+
+_GEOMETRY = """
+    const S dt = S(options.dt), beta2 = S(options.beta) * S(options.beta) * S(NEAR_RIGID);
+    const T zero = T(0), one = T(1);
+    const M is_undamped = everywhere(options.approach_damping == 0);
+    S lifted = S(0);  // the mass that moves, once a contact asks for it
+    int last[2] = {};
+    for (int done = 0; done < count; done += LANES) {
+        const int first = start + done;
+        const int used = count - done < LANES ? count - done : LANES;
+        int integers[LANES][INTEGERS], run_of[LANES] = {}, run = -1;
+        S runs[LANES][NUMBERS];
+        bool is_placed[2] = {false, false};
+        for (int l = 0; l < used; ++l) {
+            const bool is_first = done + l == 0;
+            bool has_new_bodies = is_first, has_new_materials = is_first;
+            for (int side = 0; side < 2; ++side) {
+                const int shape = *at(side == 0 ? inputs.shape0 : inputs.shape1, first + l);
+                if (shape == last[side] && !is_first) continue;
+                if (!is_within(shape)) {
+                    // Somebody wrote there. To leave the contact out would be a wrong simulation.
+                    inputs.world_frozen.data[world] = 1;
+                    return 0;
+                }
+                last[side] = shape;
+                const int body = *at(inputs.shape_body, shape);
+                has_new_bodies |= body != own[BODY_A + side];
+                own[BODY_A + side] = body;
+                has_new_materials |= read_material(side, shape);
+            }
+            if (has_new_bodies) begin_bodies();
+            if (has_new_materials) begin_materials();
+            if (has_new_bodies || has_new_materials || l == 0) {
+                ++run;
+                for (int k = 0; k < INTEGERS; ++k) integers[run][k] = own[k];
+                for (int k = 0; k < NUMBERS; ++k) runs[run][k] = common[k];
+                for (int side = 0; side < 2; ++side) is_placed[side] |= own[NODE_A + side] >= 0;
+            }
+            run_of[l] = run;
+        }
+        T of_run[NUMBERS];
+        auto spread = [&](int group) {
+            #if LANES_ARE_VECTORS
+            if (run > 0) {
+                T rows[LANES];
+                #pragma unroll
+                for (int l = 0; l < LANES; ++l) rows[l] = *(const TU*)(runs[run_of[l]] + group);
+                transpose(rows, of_run + group);
+                return;
+            }
+            #endif
+            for (int k = group; k < group + GROUP; ++k) of_run[k] = T(runs[0][k]);
+        };
+        spread(0);
+        spread(GROUP);
+        if (is_placed[0]) spread(ROTATION_A);
+        if (is_placed[1]) {
+            spread(ROTATION_B);
+            spread(OFFSET_B);
+        }
+        // Positions relative to the reference points of the two trees.
+        T n[3], arm0[3], arm1[3];
+        read_vector(inputs.normal, first, used, n);
+        read_vector(inputs.point0, first, used, arm0);
+        read_vector(inputs.point1, first, used, arm1);
+        for (int side = 0; side < 2; ++side) {
+            if (!is_placed[side]) continue;
+            T* const arm = side == 0 ? arm0 : arm1;
+            const T p[3] = {arm[0], arm[1], arm[2]};
+            const T* const turning = of_run + (side == 0 ? ROTATION_A : ROTATION_B);
+            const T* const offset = of_run + (side == 0 ? OFFSET_A : OFFSET_B);
+            for (int r = 0; r < 3; ++r) {
+                const T last_entry = r == 2 ? offset[3] : turning[3 * r + 2];
+                arm[r] = offset[r] + (turning[3 * r] * p[0] + turning[3 * r + 1] * p[1] + last_entry * p[2]);
+            }
+        }
+        const T margin0 = read_number(inputs.margin0, first, used);
+        const T margin1 = read_number(inputs.margin1, first, used);
+        const T given = inputs.has_stiffness ? read_number(inputs.stiffness, first, used) : zero;
+        const T length = root(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+        for (int k = 0; k < 3; ++k) n[k] = length > zero ? n[k] / length : zero;
+        T apart[3];
+        for (int k = 0; k < 3; ++k) apart[k] = of_run[ORIGIN_GAP + k] + (arm1[k] - arm0[k]);
+        T phi0 = n[0] * apart[0] + n[1] * apart[1] + n[2] * apart[2] - margin0 - margin1;
+        const M has_own = given > zero;
+        const M is_given = (of_run[IS_GIVEN] > zero) | has_own;
+        if (options.point_mode == CONTACT_MIDPOINT) {
+            // How the two share their compression, for the mass of one body where it is per mass. The
+            // pressure centre of a patch is halfway between the two points.
+            const T yield0 = shape_stiffness(of_run[KE0], of_run[PER_MASS0], of_run[MASS]);
+            const T yield1 = shape_stiffness(of_run[KE1], of_run[PER_MASS1], of_run[MASS]);
+            const T share = has_own ? T(0.5) : yield0 / (yield0 + yield1);
+            // (k0 x0 + k1 x1) / (k0 + k1), as seen from each reference point
+            for (int k = 0; k < 3; ++k) {
+                arm0[k] += (one - share) * apart[k];
+                arm1[k] -= share * apart[k];
+            }
+        }
+        // The frame with columns (t1, t2, n); t1 is orthogonal to the axis least aligned with n.
+        auto size = [](T a) { return a < T(0) ? -a : a; };
+        const M is_y = (size(n[1]) < size(n[0])) & inverse(size(n[2]) < size(n[1]));
+        const M is_z = inverse(is_y) & (size(n[2]) < size(n[0]));
+        const T least = is_y ? n[1] : (is_z ? n[2] : n[0]);
+        const T m = root(one - least * least);
+        const T r = one / m, s = -r * least;
+        T placed[15];  // frame, and both arms
+        T* const frame = placed;
+        frame[0] = is_y ? r * n[2] : (is_z ? -r * n[1] : zero);
+        frame[1] = is_y | is_z ? s * n[0] : m;
+        frame[2] = n[0];
+        frame[3] = is_y ? zero : (is_z ? r * n[0] : -r * n[2]);
+        frame[4] = is_y ? m : s * n[1];
+        frame[5] = n[1];
+        frame[6] = is_y ? -r * n[0] : (is_z ? zero : r * n[1]);
+        frame[7] = is_z ? m : s * n[2];
+        frame[8] = n[2];
+"""
+
+_WEIGH = """
+        T w = zero, wt = T(-1);
+        if (options.weight_mode == DELASSUS) {
+            T across[LANES] = {}, along[LANES] = {};
+            for (int l = 0; l < used; ++l) {
+                const int dof_a = integers[run_of[l]][DOF_A], dof_b = integers[run_of[l]][DOF_B];
+                keep_chain(0, dof_a);
+                keep_chain(1, dof_b);
+                measure_point(
+                    chains[0], dof_a < 0 ? 0 : dof_depth[dof_a] + 1,
+                    chains[1], dof_b < 0 ? 0 : dof_depth[dof_b] + 1, integers[run_of[l]][SHARED], stride,
+                    numbers(arm0[0])[l], numbers(arm0[1])[l], numbers(arm0[2])[l],
+                    numbers(arm1[0])[l], numbers(arm1[1])[l], numbers(arm1[2])[l],
+                    numbers(n[0])[l], numbers(n[1])[l], numbers(n[2])[l], across[l], along[l]);
+            }
+            wt = S(0.5) * add_lanes(across);
+            w = add_lanes(along);
+            for (int l = 0; l < LANES && sizeof(W) < sizeof(S); ++l) {
+                numbers(wt)[l] = S(W(numbers(wt)[l]));
+                numbers(w)[l] = S(W(numbers(w)[l]));
+            }
+        } else {
+            for (int l = 0; l < used; ++l) {
+                W3 at_a, at_b;
+                W33 transposed;
+                for (int k = 0; k < 3; ++k) {
+                    at_a[k] = W(numbers(arm0[k])[l]);
+                    at_b[k] = W(numbers(arm1[k])[l]);
+                    for (int c = 0; c < 3; ++c) transposed.data[c][k] = W(numbers(frame[3 * k + c])[l]);
+                }
+                const auto& of = integers[run_of[l]];
+                W weight;
+                if (options.weight_mode == DIAG_DELASSUS) {
+                    weight = diagonal_weight(of[DOF_A], of[DOF_B], at_a, at_b, transposed);
+                } else {
+                    weight = (body_weight(of[BODY_A], of[NODE_A], of[DOF_A], at_a)
+                        + body_weight(of[BODY_B], of[NODE_B], of[DOF_B], at_b)) / W(3);
+                }
+                numbers(w)[l] = S(weight);
+            }
+        }
+        w = larger(w, T(WEIGHT_MIN));
+        wt = wt >= zero ? larger(wt, T(WEIGHT_MIN)) : w;
+"""
+
+_REGULARIZE = """
+        const T felt = one / w;  // the mass that the contact feels
+        auto yield = [&](T mass) {
+            const T yield0 = shape_stiffness(of_run[KE0], of_run[PER_MASS0], mass);
+            const T yield1 = shape_stiffness(of_run[KE1], of_run[PER_MASS1], mass);
+            return yield0 * (yield1 / (yield0 + yield1));
+        };
+        T stiffness = has_own ? given : yield(felt);
+        const T duration = dt + of_run[TAU];
+        T rn = larger(larger(beta2 * w, one / (dt * stiffness * duration)), T(REGULARIZATION_MIN));
+        // With p the depth at the end of the step, the impulse from above is then k (dt + tau) p: that of the
+        // spring, and that of the damper over the part p / |v_n| of the step in which there is contact.
+        T bias = -phi0 / ((phi0 > zero) & is_undamped ? T(dt) : duration);
+        T speed_max = T(infinite), work_max = T(infinite);
+        const M is_deep = (phi0 < zero) & (lane < used) & everywhere(options.recovery_limited != 0);
+        if (any(is_deep)) {
+            // The laws of `recovery.py`. A contact that gives way, with the regularization R_n, reaches the
+            // part w / (w + R_n) of v_hat.
+            if (!(lifted > S(0))) lifted = moving_mass();
+            // Per mass of the trees at most: where w is next to zero, nothing has been compressed.
+            stiffness = is_given & inverse(has_own) ? yield(smaller(felt, T(lifted))) : stiffness;
+            // Not given, or more than the step resolves for the mass of all trees: no motion can have stored
+            // energy in it.
+            const M is_stored = is_given & inverse(beta2 * dt * stiffness * duration > lifted);
+            stiffness = is_stored ? stiffness : zero;
+            const T depth = -phi0, spring = w * stiffness * depth * depth;
+            const T load = S(2) * S(RECOVERY_GRAVITY) * depth * w * lifted;
+            const T reached = (one + rn / w) * root(load + spring);
+            bias = is_deep ? smaller(bias, reached) : bias;
+            const T speed = root(S(2) * S(RECOVERY_GRAVITY) * depth);
+            speed_max = is_deep & (stiffness == zero) ? speed : speed_max;
+            const T work = dt * lifted * S(RECOVERY_GRAVITY) * speed + S(0.5) * stiffness * depth * depth;
+            work_max = is_deep ? work : work_max;
+        }
+        // Where bodies are welded together, or both to the world or to kinematic bodies, the cost is
+        // constant: it would blunt the relative cost test, and its stiffness would drown the Hessian in
+        // rounding.
+        rn = of_run[IS_WELDED] > zero ? T(LEFT_OUT) : rn;
+        const T rt = larger(S(options.sigma) * wt, T(REGULARIZATION_MIN));
+        const T soft = smaller(T(SOFT_NORM), S(SOFT_NORM_RELATIVE) * dt * felt);
+"""
+
+_STORE = """
+        // All arrays of contacts are interleaved (`SapWorkspace`): the data of a contact are one record.
+        const long long record_size = sap.contact_rn.strides[0];
+        auto record = [&](const auto& array, int l) { return (char*)array.data + record_size * (first + l); };
+        // Eight numbers that follow each other there, of which `array` has the first.
+        auto store = [&](const auto& array, int offset, const T* values) {
+            #if LANES_ARE_VECTORS
+            T rows[LANES];
+            transpose(values, rows);
+            #pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                if (l < used) *(TU*)(record(array, l) + offset * sizeof(S)) = rows[l];
+            }
+            #else
+            for (int k = 0; k < 8; ++k) ((S*)record(array, 0))[offset + k] = values[k];
+            #endif
+        };
+        for (int k = 0; k < 3; ++k) {
+            placed[9 + k] = arm0[k];
+            placed[12 + k] = arm1[k];
+        }
+        const T solved[8] = {zero, zero, zero, rn, rt, of_run[MU], T(-1), soft};
+        const T bounds[8] = {phi0, w, speed_max, zero, zero, work_max, zero, zero};
+        store(sap.contact_frame, 0, placed);
+        store(sap.contact_frame, 7, placed + 7);
+        store(sap.contact_impulse, 0, solved);
+        store(sap.contact_gap, 0, bounds);
+        for (int l = 0; l < used; ++l) {
+            *(S*)record(sap.contact_bias, l) = numbers(bias)[l];
+            int* const of = (int*)record(sap.contact_node0, l);
+            for (int k = 0; k < 4; ++k) of[k] = integers[run_of[l]][NODE_A + k];
+        }
+    }
+    return count;
+"""
+
+# What `_STORE` writes in one go: arrays that follow each other in the record of a contact, and their numbers.
+_RUNS = (
+    {"contact_frame": 9, "contact_arm0": 3, "contact_arm1": 3},
+    {
+        "contact_impulse": 3,
+        "contact_rn": 1,
+        "contact_rt": 1,
+        "contact_mu": 1,
+        "contact_bound": 1,
+        "contact_soft": 1,
+    },
+    {
+        "contact_gap": 1,
+        "contact_weight": 1,
+        "contact_speed_max": 1,
+        "contact_dilation": 1,
+        "contact_bound_change": 1,
+        "contact_work_max": 1,
+    },
+)
+
+
+def _check_record(real: Any, linear: Any) -> None:
+    """Assert that records of contacts are as `_STORE` writes them."""
+    offsets, size = contact_record(real, linear)
+    number = wp.types.type_size_in_bytes(real)
+    for run in _RUNS:
+        begin = behind = offsets[next(iter(run))]
+        for name, count in run.items():
+            assert offsets[name] == behind, f"{name} is at {offsets[name]} and not at {behind}"
+            behind += count * number
+        assert begin + 8 * number <= size
+        taken = (offset for name, offset in offsets.items() if name not in run)
+        assert not any(behind <= offset < begin + 8 * number for offset in taken)
+    integers = [offsets[f"contact_{name}"] for name in ("node0", "node1", "dof0", "dof1")]
+    assert integers == [integers[0] + 4 * k for k in range(4)]
+
+
+@functools.cache
+def contact_block_functions(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> SimpleNamespace:
+    """Return the function for the given precisions.
+
+    `set_slots(world, region, topology, inputs, options, dynamics, sap, start, count)` writes the terms of the
+    contacts of a world, which has `count` from the slot `start` on, and returns their number. It is 0, and
+    the world frozen, where a contact names a shape that is not of this world. `region` is that of `chain`.
+    """
+    _check_record(real, linear)
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    world, rest = _WORLD, _MATERIAL + _RUN + _READ + _GEOMETRY + _WEIGH + _REGULARIZE + _STORE
+    text = chain_code(dynamics_real, real) + world + contact_weight_code(weight_real) + rest
+    for name, value in (
+        ("CONTACT_MIDPOINT", CONTACT_MIDPOINT),
+        ("ARITHMETIC_MEAN", ARITHMETIC_MEAN),
+        ("MINIMUM", MINIMUM),
+        ("MAXIMUM", MAXIMUM),
+        ("DIAG_DELASSUS", DIAG_DELASSUS),
+        ("DELASSUS", DELASSUS),
+        ("LEFT_OUT", LEFT_OUT),
+        ("NEAR_RIGID", NEAR_RIGID),
+        ("REGULARIZATION_MIN", REGULARIZATION_MIN),
+        ("SOFT_NORM_RELATIVE", SOFT_NORM_RELATIVE),
+        ("SOFT_NORM", SOFT_NORM),
+        ("WEIGHT_MIN", WEIGHT_MIN),
+        ("RECOVERY_GRAVITY", RECOVERY_GRAVITY),
+        ("VISITED", VISITED),
+    ):
+        text = text.replace(name, repr(value))
+
+    @wp.func_native(text)
+    def set_slots(
+        world: int,
+        region: int,
+        topology: wp.ref[Topology],
+        inputs: wp.ref[ContactInputs],
+        options: wp.ref[ContactOptions],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        start: int,
+        count: int,
+    ) -> int: ...
+
+    return SimpleNamespace(set_slots=set_slots)
