@@ -37,7 +37,6 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel, launch_while, world_thread_count
 from pluriverse.math.bit_sets import next_set_bit
 from pluriverse.math.precision import kernel_module, vec6_type
-from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.sap.candidate_motion import (
@@ -151,7 +150,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
             )
         return acts
 
-    @wp.func(inline=stages_inline())
+    @wp.func
     def find_suspects_of_world(
         world: int,
         topology: wp.ref[Topology],
@@ -305,7 +304,7 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
                 repeats,
             )
 
-    @wp.func(inline=stages_inline())
+    @wp.func
     def check_contacts_of_world(
         world: int,
         topology: wp.ref[Topology],
