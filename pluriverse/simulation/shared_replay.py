@@ -59,7 +59,7 @@ class ReplayPlan:
     """
 
     def __init__(self, recordings: Sequence[Sequence[wp.Graph]], slice_count: int) -> None:
-        self._recordings = recordings  # the plan has the addresses of their lists
+        self.recordings = recordings  # the numbers below have the addresses of their lists
         rows = np.zeros((len(recordings), CHUNK_SIZE), dtype=np.int64)
         runs: list[tuple[int, int, int]] = []
         for row, graphs in zip(rows, recordings, strict=True):

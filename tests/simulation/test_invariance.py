@@ -59,7 +59,14 @@ def test_steps_in_parts_have_the_bits_of_whole_ones(alone, monkeypatch, part_byt
         replayed.append((thread_count, {len(graphs) for graphs in recordings}))
         replay(loop, recordings, thread_count)
 
+    share = step_loop.SharedReplay.run
+
+    def noted_plan(shared, plan, thread_count):
+        replayed.append((thread_count, {len(graphs) for graphs in plan.recordings}))
+        share(shared, plan, thread_count)
+
     monkeypatch.setattr(step_loop.StepLoop, "_replay", noted)
+    monkeypatch.setattr(step_loop.SharedReplay, "run", noted_plan)
     model = make_model(NAMES * 4)
     with pv.Simulation(model, dt=DT, decimation=3, threads=3) as simulation:
         for _ in range(STEP_COUNT // 3):
