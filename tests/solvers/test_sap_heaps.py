@@ -106,6 +106,30 @@ def test_a_falling_heap_obeys_the_law_of_coulomb_and_loses_energy():
     assert solver.unconverged_step_count.numpy()[0] == 0
 
 
+def test_a_pile_at_rest_takes_an_iteration_or_two():
+    """Cubes in three layers, shifted so that each lies on up to four others."""
+    builder = ModelBuilder()
+    config = ShapeConfig(mu=0.5, density=400.0)
+    builder.add_ground_plane(cfg=config)
+    for index in range(BODY_COUNT):
+        layer = index // SIDE**2
+        shift = 0.1 * (layer % 2)
+        x, y = 0.21 * (index % SIDE) + shift, 0.21 * (index // SIDE % SIDE) + shift
+        body = builder.add_body(xform=(x, y, HALF_SIZE * (2 * layer + 1), 0.0, 0.0, 0.0, 1.0))
+        builder.add_shape_box(body, hx=HALF_SIZE, hy=HALF_SIZE, hz=HALF_SIZE, cfg=config)
+    model = builder.finalize("cpu")
+    simulation = Simulation(model, dt=DT, threads=1, record=False)
+    simulation.step(20)
+    simulation.clear_report()
+    before = simulation.state.joint_q.numpy()
+    simulation.step(20)
+    report = simulation.report()
+    np.testing.assert_allclose(simulation.state.joint_q.numpy(), before, rtol=0.0, atol=1e-4)
+    assert report.contact_count_mean > 100
+    assert report.unconverged_step_count == 0
+    assert report.iteration_count_mean < 3.0
+
+
 def test_heaps_have_the_bits_they_have_alone():
     """In any batch, on any number of threads."""
     seeds = (1, 2, 3)
