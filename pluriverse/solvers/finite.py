@@ -2,27 +2,37 @@
 
 import warp as wp
 
+_SUM = """
+    // Sums in eight parts. A sum with NaN or infinity in it is not finite, so entries need no test each.
+    float parts[8] = {};
+    auto add = [&](const auto& array, int width) {
+        const char* from = (const char*)array.data + (long long)array.strides[0] * begin;
+        if (array.strides[0] == width * (int)sizeof(float)) {
+            const float* numbers = (const float*)from;
+            const int count = end > begin ? width * (end - begin) : 0;
+            int k = 0;
+            for (; k + 8 <= count; k += 8)
+                for (int l = 0; l < 8; ++l) parts[l] += numbers[k + l];
+            for (int l = 0; k + l < count; ++l) parts[l] += numbers[k + l];
+            return;
+        }
+        for (int body = begin; body < end; ++body, from += array.strides[0])
+            for (int l = 0; l < width; ++l) parts[l] += ((const float*)from)[l];
+    };
+    add(body_q, 7);
+    add(body_qd, 6);
+    float sum = 0.0f;
+    for (int l = 0; l < 8; ++l) sum += parts[l];
+    return sum - sum == 0.0f;
+"""
 
-@wp.func
+
+@wp.func_native(_SUM)
 def are_finite_bodies(
     body_q: wp.array[wp.transform],  # [body] m, xyzw
     body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
     begin: int,
     end: int,
 ) -> bool:
-    """Return whether pose and velocity of some bodies are finite.
-
-    Entries are summed up, which spares a test of each: a sum with NaN or infinity in it is not finite.
-    """
-    position = wp.vec3()
-    rotation = wp.vec4()
-    velocity = wp.spatial_vector()
-    for body in range(begin, end):
-        pose = body_q[body]
-        turn = wp.transform_get_rotation(pose)
-        position += wp.transform_get_translation(pose)
-        rotation += wp.vec4(turn[0], turn[1], turn[2], turn[3])
-        velocity += body_qd[body]
-    total = wp.spatial_top(velocity) + wp.spatial_bottom(velocity) + position
-    rotations = rotation[0] + rotation[1] + rotation[2] + rotation[3]
-    return wp.isfinite(total[0] + total[1] + total[2] + rotations)
+    """Return whether pose and velocity of some bodies are finite."""
+    ...

@@ -17,7 +17,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.number_rows import integers_clear
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, Topology
@@ -36,6 +36,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
     @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.contact", *names))
     def set_contact_terms(
         worlds: wp.array[int],
+        stride: int,  # number of threads, see `world_thread_count`
         topology: Topology,
         inputs: ContactInputs,
         options: ContactOptions,
@@ -43,56 +44,59 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
         sap: SapData,
     ):
         thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        template = topology.world_template[world]
-        first_node = topology.template_node[template]
-        node_count = topology.template_node[template + 1] - first_node
-        node0 = topology.world_joint[world]
-        tree0 = topology.world_tree[world]
-        dof0 = topology.world_dof[world]
-        # One thread steps all worlds of a launch on a CPU, one after the other: they share its scratch.
-        region = int(world)
-        if inputs.shares_chains != 0 and worlds[0] >= 0:
-            region = worlds[0]
+        for index in range(thread, worlds.shape[0], stride):
+            world = worlds[index]
+            if world < 0:
+                continue
+            template = topology.world_template[world]
+            first_node = topology.template_node[template]
+            node_count = topology.template_node[template + 1] - first_node
+            node0 = topology.world_joint[world]
+            tree0 = topology.world_tree[world]
+            dof0 = topology.world_dof[world]
+            # One thread steps all worlds of a launch on a CPU, one after the other: they share its scratch.
+            region = int(world)
+            if inputs.shares_chains != 0 and worlds[0] >= 0:
+                region = worlds[0]
 
-        integers_clear(sap.node_contact, node0, node_count)
-        # A tree takes part if any of its terms is present.
-        first_tree = topology.template_tree[template]
-        tree_count = topology.template_tree[template + 1] - first_tree
-        for tree in range(tree_count):
-            active = int(0)
-            for dof in range(topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]):
-                if sap.dof_terms[dof0 + dof] != 0:
-                    active = 1
-                    break
-            sap.tree_active[tree0 + tree] = active
-
-        start = sap.contact_start[world]
-        count = stored_contact_count(sap.contact_start, inputs.contact_count, world)
-        if inputs.world_frozen[world] != 0:
-            count = 0
-        count = set_slots(world, region, topology, inputs, options, dynamics, sap, start, count)
-
-        sap.contact_count[world] = count
-        for _surplus in range(count - options.capacity):
-            shallowest = start
-            for slot in range(start, start + count):
-                taken = sap.contact_rn[slot] > real(0.0)
-                if taken and not (
-                    sap.contact_rn[shallowest] > real(0.0)
-                    and sap.contact_gap[shallowest] >= sap.contact_gap[slot]
+            integers_clear(sap.node_contact, node0, node_count)
+            # A tree takes part if any of its terms is present.
+            first_tree = topology.template_tree[template]
+            tree_count = topology.template_tree[template + 1] - first_tree
+            for tree in range(tree_count):
+                active = int(0)
+                for dof in range(
+                    topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
                 ):
-                    shallowest = slot
-            sap.contact_rn[shallowest] = real(LEFT_OUT)
+                    if sap.dof_terms[dof0 + dof] != 0:
+                        active = 1
+                        break
+                sap.tree_active[tree0 + tree] = active
 
-        for tree in range(tree_count):
-            root = node0 + topology.tree_node[first_tree + tree]
-            if dynamics.tree_prescribed[tree0 + tree] != 0 and sap.node_contact[root] != 0:
-                sap.node_contact[root] = PRESCRIBED
+            start = sap.contact_start[world]
+            count = stored_contact_count(sap.contact_start, inputs.contact_count, world)
             if inputs.world_frozen[world] != 0:
-                sap.tree_active[tree0 + tree] = 0
+                count = 0
+            count = set_slots(world, region, topology, inputs, options, dynamics, sap, start, count)
+
+            sap.contact_count[world] = count
+            for _surplus in range(count - options.capacity):
+                shallowest = start
+                for slot in range(start, start + count):
+                    taken = sap.contact_rn[slot] > real(0.0)
+                    if taken and not (
+                        sap.contact_rn[shallowest] > real(0.0)
+                        and sap.contact_gap[shallowest] >= sap.contact_gap[slot]
+                    ):
+                        shallowest = slot
+                sap.contact_rn[shallowest] = real(LEFT_OUT)
+
+            for tree in range(tree_count):
+                root = node0 + topology.tree_node[first_tree + tree]
+                if dynamics.tree_prescribed[tree0 + tree] != 0 and sap.node_contact[root] != 0:
+                    sap.node_contact[root] = PRESCRIBED
+                if inputs.world_frozen[world] != 0:
+                    sap.tree_active[tree0 + tree] = 0
 
     return SimpleNamespace(set_contact_terms=set_contact_terms)
 
@@ -131,9 +135,10 @@ def set_contact_terms(
     inputs.world_frozen = world_frozen
     inputs.chain_capacity = sap.chain_capacity
     inputs.shares_chains = int(model.device.is_cpu)
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real, weight_real).set_contact_terms,
-        dim=worlds.size,
-        inputs=[worlds, model.topology, inputs, options, dynamics.data, sap.data],
+        dim=threads,
+        inputs=[worlds, threads, model.topology, inputs, options, dynamics.data, sap.data],
         device=model.device,
     )

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.math.dense import CTYPE
 from pluriverse.math.number_rows import are_below
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
@@ -63,9 +64,41 @@ class StepStatusArrays:
     deep_shape1: wp.array[int]
 
 
+_FORCES = """
+    // All arrays of contacts are interleaved (`SapWorkspace`), so an offset in bytes is the same in each.
+    const long long size = sap.contact_rn.strides[0];
+    V depth = V(0);
+    int deepest = -1;
+    for (int slot = first; slot < end; ++slot) {
+        auto entry = [&](const auto& array) { return (const V*)((const char*)array.data + size * slot); };
+        const V* p = entry(sap.contact_impulse);
+        const V* R = entry(sap.contact_frame);
+        const bool acts = p[2] != V(0) || p[0] != V(0) || p[1] != V(0);
+        float* f = (float*)((char*)force.data + (long long)force.strides[0] * slot);
+        for (int r = 0; r < 3; ++r) {
+            const V component = (R[3 * r] * p[0] + R[3 * r + 1] * p[1] + R[3 * r + 2] * p[2]) * rate;
+            f[r] = acts ? (float)component : 0.0f;
+        }
+        if (!(p[2] > V(0))) continue;
+        const V deep = -*entry(sap.contact_gap), speed = entry(sap.contact_velocity)[2];
+        if (deep > depth && (speed < V(0) ? -speed : speed) < V(RESTING_SPEED)) {
+            depth = deep;
+            deepest = slot;
+        }
+    }
+    return deepest;
+"""
+
+
 @functools.cache
 def _kernels(real: Any, linear: Any) -> SimpleNamespace:
     SapData = sap_struct(real, linear)
+    forces = f"using V = {CTYPE[real]}; constexpr double RESTING_SPEED = {RESTING_SPEED};" + _FORCES
+
+    @wp.func_native(forces)
+    def write_forces(sap: wp.ref[SapData], force: wp.array[wp.vec3], first: int, end: int, rate: real) -> int:
+        """Write the forces of contacts, whose impulses act for 1 / rate; return the deepest one at rest."""
+        ...
 
     @wp.kernel(
         enable_backward=False,
@@ -73,6 +106,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
     )
     def finalize_step(
         worlds: wp.array[int],
+        stride: int,  # number of threads, see `world_thread_count`
         topology: Topology,
         coord_count: wp.array[int],  # [template]
         sap: SapData,
@@ -82,87 +116,81 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         dt: real,
     ):
         thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        template = topology.world_template[world]
-        dof0 = topology.world_dof[world]
-        coord0 = topology.world_coord[world]
-        dof_end = dof0 + topology.template_dof[template + 1] - topology.template_dof[template]
-        coord_end = coord0 + coord_count[template]
+        for index in range(thread, worlds.shape[0], stride):
+            world = worlds[index]
+            if world < 0:
+                continue
+            template = topology.world_template[world]
+            dof0 = topology.world_dof[world]
+            coord0 = topology.world_coord[world]
+            dof_end = dof0 + topology.template_dof[template + 1] - topology.template_dof[template]
+            coord_end = coord0 + coord_count[template]
 
-        frozen = arrays.world_frozen[world]
-        # NaN in forces: Newton's method has stopped at its start, which may be finite.
-        if not wp.isfinite(sap.cost[world]):
-            frozen = 1
-        if arrays.contact_found[world] < 0:
-            frozen = 1  # a body or shape has no finite place, so nothing is known about contacts
-        if not (
-            are_below(arrays.joint_q_out, coord0, coord_end - coord0, wp.inf)
-            and are_below(arrays.joint_qd_out, dof0, dof_end - dof0, SPEED_MAX)
-        ):
-            frozen = 1
+            frozen = arrays.world_frozen[world]
+            # NaN in forces: Newton's method has stopped at its start, which may be finite.
+            if not wp.isfinite(sap.cost[world]):
+                frozen = 1
+            if arrays.contact_found[world] < 0:
+                frozen = 1  # a body or shape has no finite place, so nothing is known about contacts
+            if not (
+                are_below(arrays.joint_q_out, coord0, coord_end - coord0, wp.inf)
+                and are_below(arrays.joint_qd_out, dof0, dof_end - dof0, SPEED_MAX)
+            ):
+                frozen = 1
 
-        # Coordinates may be finite where poses are not: joint frames and centres of mass are written to, too.
-        body0 = topology.world_body[world]
-        body_end = body0 + topology.template_body[template + 1] - topology.template_body[template]
-        if not are_finite_bodies(arrays.body_q_out, arrays.body_qd_out, body0, body_end):
-            frozen = 1
+            # Coordinates may be finite where poses are not: joint frames and centres of mass are written
+            # to, too.
+            body0 = topology.world_body[world]
+            body_end = body0 + topology.template_body[template + 1] - topology.template_body[template]
+            if not are_finite_bodies(arrays.body_q_out, arrays.body_qd_out, body0, body_end):
+                frozen = 1
 
-        start = sap.contact_start[world]
-        count = sap.contact_count[world]
-        depth = real(0.0)
-        deepest = int(-1)
-        if frozen != 0:
-            arrays.world_frozen[world] = 1
-            for coord in range(coord0, coord_end):
-                arrays.joint_q_out[coord] = arrays.joint_q_in[coord]
-            for dof in range(dof0, dof_end):
-                arrays.joint_qd_out[dof] = arrays.joint_qd_in[dof]
-            for body in range(body0, body_end):
-                arrays.body_q_out[body] = arrays.body_q_in[body]
-                arrays.body_qd_out[body] = arrays.body_qd_in[body]
-            for slot in range(start, start + count):
-                arrays.contact_force[slot] = wp.vec3()
-        else:
-            rate = real(1.0) / dt
-            for slot in range(start, start + count):
-                impulse = sap.contact_impulse[slot]
-                force = wp.vec3()
-                if impulse[2] != real(0.0) or impulse[0] != real(0.0) or impulse[1] != real(0.0):
-                    force = wp.vec3(sap.contact_frame[slot] * impulse * rate)
-                arrays.contact_force[slot] = force
-                if impulse[2] > real(0.0) and -sap.contact_gap[slot] > depth:
-                    if wp.abs(sap.contact_velocity[slot][2]) < real(RESTING_SPEED):
-                        depth = -sap.contact_gap[slot]
-                        deepest = slot
+            start = sap.contact_start[world]
+            count = sap.contact_count[world]
+            depth = real(0.0)
+            deepest = int(-1)
+            if frozen != 0:
+                arrays.world_frozen[world] = 1
+                for coord in range(coord0, coord_end):
+                    arrays.joint_q_out[coord] = arrays.joint_q_in[coord]
+                for dof in range(dof0, dof_end):
+                    arrays.joint_qd_out[dof] = arrays.joint_qd_in[dof]
+                for body in range(body0, body_end):
+                    arrays.body_q_out[body] = arrays.body_q_in[body]
+                    arrays.body_qd_out[body] = arrays.body_qd_in[body]
+                for slot in range(start, start + count):
+                    arrays.contact_force[slot] = wp.vec3()
+            else:
+                deepest = write_forces(sap, arrays.contact_force, start, start + count, real(1.0) / dt)
+                if deepest >= 0:
+                    depth = -sap.contact_gap[deepest]
 
-        truncated = int(0)
-        if frozen == 0:
-            needed = arrays.contact_found[world]
-            truncated = needed - wp.min(count, contact_capacity)
-            if truncated > 0:
-                arrays.truncated_step_count[world] = arrays.truncated_step_count[world] + 1
-            if needed > arrays.needed_contact_count[world]:
-                arrays.needed_contact_count[world] = needed
-            if sap.converged[world] == 0:
-                arrays.unconverged_step_count[world] = arrays.unconverged_step_count[world] + 1
-        arrays.resting_depth[world] = float(depth)
-        deep_time = float(0.0)
-        if depth > depth_limit:
-            deep_time = arrays.deep_time[world] + float(dt)
-            if deep_time >= float(RESTING_TIME):
-                arrays.rested_deep[world] = 1
-                arrays.deep_shape0[world] = arrays.contact_shape0[deepest]
-                arrays.deep_shape1[world] = arrays.contact_shape1[deepest]
-        arrays.deep_time[world] = deep_time
-        arrays.solve_iterations[world] = sap.iterations[world]
-        arrays.line_search_iterations[world] = sap.line_search_iterations[world]
-        arrays.converged[world] = sap.converged[world]
-        arrays.contact_count[world] = wp.min(count, contact_capacity)
-        arrays.truncated_contact_count[world] = wp.max(truncated, 0)
+            truncated = int(0)
+            if frozen == 0:
+                needed = arrays.contact_found[world]
+                truncated = needed - wp.min(count, contact_capacity)
+                if truncated > 0:
+                    arrays.truncated_step_count[world] = arrays.truncated_step_count[world] + 1
+                if needed > arrays.needed_contact_count[world]:
+                    arrays.needed_contact_count[world] = needed
+                if sap.converged[world] == 0:
+                    arrays.unconverged_step_count[world] = arrays.unconverged_step_count[world] + 1
+            arrays.resting_depth[world] = float(depth)
+            deep_time = float(0.0)
+            if depth > depth_limit:
+                deep_time = arrays.deep_time[world] + float(dt)
+                if deep_time >= float(RESTING_TIME):
+                    arrays.rested_deep[world] = 1
+                    arrays.deep_shape0[world] = arrays.contact_shape0[deepest]
+                    arrays.deep_shape1[world] = arrays.contact_shape1[deepest]
+            arrays.deep_time[world] = deep_time
+            arrays.solve_iterations[world] = sap.iterations[world]
+            arrays.line_search_iterations[world] = sap.line_search_iterations[world]
+            arrays.converged[world] = sap.converged[world]
+            arrays.contact_count[world] = wp.min(count, contact_capacity)
+            arrays.truncated_contact_count[world] = wp.max(truncated, 0)
 
-    return SimpleNamespace(finalize_step=finalize_step)
+    return SimpleNamespace(finalize_step=finalize_step, write_forces=write_forces)
 
 
 class StepStatus(SolverBase):
@@ -262,9 +290,20 @@ def finalize_steps(
     arrays.deep_time = solver.deep_time
     arrays.rested_deep = solver.rested_deep
     arrays.deep_shape0, arrays.deep_shape1 = solver.deep_shape0, solver.deep_shape1
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(sap.real, sap.linear).finalize_step,
-        dim=worlds.size,
-        inputs=[worlds, model.topology, coord_count, sap.data, arrays, contact_capacity, depth_limit, dt],
+        dim=threads,
+        inputs=[
+            worlds,
+            threads,
+            model.topology,
+            coord_count,
+            sap.data,
+            arrays,
+            contact_capacity,
+            depth_limit,
+            dt,
+        ],
         device=model.device,
     )
