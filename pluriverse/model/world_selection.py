@@ -87,6 +87,29 @@ def resolve_worlds(model: Model | Environments, worlds: Any, *, what: str) -> Wo
             f"{what}: worlds have the type {given.dtype.__name__} and the shape {given.shape}, but must be "
             f"indices of 32 or 64 bits with one axis, or {model.world_count} truth values (bool or uint8)."
         )
+    return select_worlds(model, find_worlds(model, worlds, what=what))
+
+
+def select_worlds(model: Model | Environments, worlds: np.ndarray) -> WorldSelection:
+    """Return the selection of worlds that `find_worlds` found."""
+    everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=model.device)
+    listed: wp.array[int] = wp.array(worlds.astype(np.int32), dtype=wp.int32, device=model.device)
+    return WorldSelection(listed, everywhere, worlds)
+
+
+def find_worlds(model: Model | Environments, worlds: Any, *, what: str) -> np.ndarray:
+    """Return the worlds selected by indices or truth values on the host, in order, each once.
+
+    Args:
+        model: Model that the worlds are in; or the environments, for indices of these.
+        worlds: Indices, or one truth value per world.
+        what: The operation, for messages.
+
+    Raises:
+        IndexError: If an index names no world.
+        TypeError: If the worlds are neither whole numbers nor truth values.
+        ValueError: If a mask has not one entry per world.
+    """
     found = np.asarray(worlds)
     if found.dtype == bool:
         if found.shape != (model.world_count,):
@@ -103,4 +126,4 @@ def resolve_worlds(model: Model | Environments, worlds: Any, *, what: str) -> Wo
             f"{what}: world {int(found[0] if found[0] < 0 else found[-1])} does not exist; the model has "
             f"worlds 0 to {model.world_count - 1}."
         )
-    return WorldSelection(wp.array(found.astype(np.int32), dtype=wp.int32, device=device), everywhere, found)
+    return found

@@ -15,7 +15,7 @@ from pluriverse.model.attributes import find_attribute
 from pluriverse.model.edits import Edits
 from pluriverse.model.schema import FRAME_ARRAYS
 from pluriverse.model.world_list import list_worlds
-from pluriverse.model.world_selection import WorldSelection, resolve_worlds
+from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.simulation.arguments import check_count, check_culled_worlds, check_time_step
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.figures import Figures
@@ -32,7 +32,7 @@ from pluriverse.simulation.statistics import count_steps
 from pluriverse.simulation.step_loop import StepLoop
 from pluriverse.simulation.structure_edits import report_structure
 from pluriverse.simulation.undriven import LOOK_AFTER_CALLS, report_undriven
-from pluriverse.simulation.world_copy import WorldCopy
+from pluriverse.simulation.world_reset import WorldReset
 from pluriverse.solvers import SolverBase
 from pluriverse.solvers.sap import SolverSAP
 from pluriverse.types import ModelFlags
@@ -125,7 +125,9 @@ class Simulation:
             split_worlds=lambda byte_counts: self._split_worlds(byte_counts),
         )
         self._figures = Figures(solver, self._loop.statistics)
-        self._world_copy = WorldCopy(model)
+        self._world_reset = WorldReset(
+            solver, self._state, self._loop, record=record and solver.is_recordable
+        )
         self._added_arrays = AddedArrays(model.device)
         self._frame_edits = Edits(model, FRAME_ARRAYS)
 
@@ -216,8 +218,6 @@ class Simulation:
 
     def prepare(self) -> None:
         """Compile and record the step. Without this call, the first `step` does so."""
-        if self._sensor_stage is not None and self._sensor_stage.is_outdated:
-            self._loop.discard()
         if self._loop.is_prepared:
             return
         with outside_recordings(self._model.device):
@@ -311,13 +311,10 @@ class Simulation:
                 source = self._model.state()
             self._copy_all(source)
             self._solver.unfreeze()
-            self._finish_reset(resolve_worlds(self._model, None, what="Simulation.reset"))
+            everywhere = resolve_worlds(self._model, None, what="Simulation.reset")
+            self._world_reset.launch_stages(everywhere)
             return
-        selection = resolve_worlds(self._model, worlds, what="Simulation.reset")
-        for target in (self._state, self._loop.last_sound):
-            self._world_copy.copy_worlds(selection, source or self._model, target)
-        self._solver.unfreeze(selection)
-        self._finish_reset(selection)
+        self._world_reset.reset(worlds, source)
 
     def save(self, path: str | Path | None = None) -> SimulationSnapshot:
         """Return a copy of everything that changes from step to step or may be edited, for `restore`.
@@ -569,11 +566,6 @@ class Simulation:
         share = self._solver.chunk_share
         chunks = split_worlds(byte_counts, self._model.world_template, self.threads, share)
         return [list_worlds(chunk, self._model.device) for chunk in chunks], float(byte_counts.sum())
-
-    def _finish_reset(self, selection: WorldSelection) -> None:
-        """Launch the stages for worlds whose state was replaced."""
-        for stage in self._loop.stages:
-            stage.after_reset(selection.worlds, selection.mask, self._state)
 
     def _copy_all(self, state: State) -> None:
         """Make `state` the state of all worlds and drop all other state."""

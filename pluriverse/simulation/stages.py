@@ -20,6 +20,11 @@ class StepStage:
     `before_step`, `before_substep` and `after_step` are called with all worlds and the public state."""
 
     @property
+    def is_outdated(self) -> bool:
+        """Whether steps have to be recorded again, since what was recorded has changed."""
+        return False
+
+    @property
     def driven_dofs(self) -> np.ndarray:
         """Degrees of freedom that the stage drives in place of the model, on the host; none by default."""
         return np.zeros(0, dtype=np.int64)
@@ -62,6 +67,8 @@ class StepStage:
 
     def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
         """Launch what follows a reset of some worlds.
+
+        On a CPU resets are recorded and replayed, too, unless a stage of the simulation is not recorded.
 
         Args:
             worlds: World indices, shape [slot]; skip negative entries.

@@ -120,7 +120,16 @@ class StepLoop:
     @property
     def is_prepared(self) -> bool:
         """Whether steps are compiled, and recorded as the solver and the stages are now."""
-        return self._chunks is not None and self._graph_version == self._solver.graph_version
+        return self.version is not None
+
+    @property
+    def version(self) -> object:
+        """What stands for the recordings of the steps, another object after each change; None without any."""
+        if self._graph_version != self._solver.graph_version:
+            return None
+        if any(stage.is_outdated for stage in self.stages):
+            return None
+        return self._chunks
 
     def discard(self) -> None:
         """Record again before the next step."""
@@ -134,6 +143,7 @@ class StepLoop:
 
     def prepare(self, step_count: wp.array[wp.int64]) -> None:
         """Compile and record the step; `step_count` is what counts steps on the device."""
+        self.discard()
         self._graph_version = self._solver.graph_version
         self._solver.prepare(self.contacts)
         for stage in self.stages:

@@ -309,10 +309,18 @@ class SolverBase(abc.ABC):
         """
         selection = resolve_worlds(self.model, worlds, what=f"{type(self).__name__}.unfreeze")
         unfreeze_worlds(selection, self.world_frozen)
-        if selection.indices is None:
-            self._reported.pop("frozen", None)  # the host cannot know which, so all are reported again
+        self.report_again(selection.indices)
+
+    def report_again(self, worlds: np.ndarray | None) -> None:
+        """Let `report` name worlds again if they freeze again.
+
+        Args:
+            worlds: The worlds that were unfrozen; None if only the device knows them, so that it is all.
+        """
+        if worlds is None:
+            self._reported.pop("frozen", None)
         elif "frozen" in self._reported:
-            self._reported["frozen"][selection.indices] = False
+            self._reported["frozen"][worlds] = False
 
     def notify_model_changed(self, flags: ModelFlags | int) -> None:
         """Check what was written into the model, and bring up to date what follows from it.
