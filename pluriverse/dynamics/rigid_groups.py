@@ -19,7 +19,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.records import record_functions
@@ -197,6 +197,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.rigid_groups.{precision_name(real)}")
     def update_groups(
         worlds: wp.array[int],  # [slot]
+        stride: int,  # number of threads, see `world_thread_count`
         # model
         topology: Topology,
         joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
@@ -209,129 +210,132 @@ def _kernels(real: Any) -> SimpleNamespace:
         groups: data_struct,
     ):
         thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        template = topology.world_template[world]
-        first_node = topology.template_node[template]
-        node_count = topology.template_node[template + 1] - first_node
-        node_base = topology.world_joint[world]
-        body_base = topology.world_body[world]
-        body_count = topology.template_body[template + 1] - topology.template_body[template]
-        dof_base = topology.world_dof[world]
-        dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
-        is_made, is_common = groups.world_made[world] != 0, int(0)
-        if not is_made or groups.world_is_common[world] != 0:
-            first_dof, first_body = topology.template_dof[template], topology.template_body[template]
-            is_common = same_transforms(
-                joint_X_p, node_base, groups.common_parent_frame, first_node, node_count
-            )
-            is_common *= same_transforms(
-                joint_X_c, node_base, groups.common_child_frame, first_node, node_count
-            )
-            is_common *= same_vectors(joint_axis, dof_base, groups.common_axis, first_dof, dof_count)
-            is_common *= same_numbers(body_mass, body_base, groups.common_mass, first_body, body_count)
-            is_common *= same_vectors(body_com, body_base, groups.common_com, first_body, body_count)
-            is_common *= same_matrices(body_inertia, body_base, groups.common_inertia, first_body, body_count)
-            if is_made and is_common != 0:
-                return
-        else:
-            same = transforms_kept(joint_X_p, groups.parent_frame, node_base, node_count)
-            same = same * transforms_kept(joint_X_c, groups.child_frame, node_base, node_count)
-            same = same * vectors_kept(joint_axis, groups.joint_axis, dof_base, dof_count)
-            same = same * numbers_kept(body_mass, groups.body_mass, body_base, body_count)
-            same = same * vectors_kept(body_com, groups.body_com, body_base, body_count)
-            same = same * matrices_kept(body_inertia, groups.body_inertia, body_base, body_count)
-            if same != 0:
-                return
-        keep_transforms(joint_X_p, groups.parent_frame, node_base, node_count)
-        keep_transforms(joint_X_c, groups.child_frame, node_base, node_count)
-        keep_vectors(joint_axis, groups.joint_axis, dof_base, dof_count)
-        keep_numbers(body_mass, groups.body_mass, body_base, body_count)
-        keep_vectors(body_com, groups.body_com, body_base, body_count)
-        keep_matrices(body_inertia, groups.body_inertia, body_base, body_count)
-        groups.world_made[world] = groups.world_made[world] + 1
-        groups.world_is_common[world] = is_common
-
-        # Frames, and masses. The centre of mass of a group is summed as its distance from the carrier's.
-        for local_node in range(node_count):
-            index = first_node + local_node
-            joint = node_base + topology.node_joint[index]
-            body = body_base + topology.node_body[index]
-            rotation = frame_rotation(joint_X_p[joint])
-            position = widen_vec3(wp.transform_get_translation(joint_X_p[joint]))
-            child_rotation = wp.quat_inverse(frame_rotation(joint_X_c[joint]))
-            child_position = widen_vec3(wp.transform_get_translation(joint_X_c[joint]))
-            com = widen_vec3(body_com[body])
-            local_parent = topology.node_parent[index]
-            if local_parent >= 0:
-                if is_welded(topology, first_node + local_parent):
-                    parent = groups.welds[node_base + local_parent]
-                    position = parent.position + wp.quat_rotate(parent.rotation, position)
-                    rotation = chain_rotation(parent.rotation, rotation)
-                    if is_turned(rotation):
-                        rotation = quat_renormalize(rotation)
-            if is_welded(topology, index):
-                weld = WeldFrame()
-                weld_rotation, weld_position = attach_welded(
-                    rotation, position, child_rotation, child_position
-                )
-                weld.rotation = weld_rotation
-                weld.position = weld_position
-                weld.com = weld_position + wp.quat_rotate(weld_rotation, com)
-                groups.welds[node_base + local_node] = weld
-            else:
-                frame = CarrierFrame()
-                frame.rotation = rotation
-                frame.position = position
-                frame.child_rotation = child_rotation
-                frame.child_position = child_position
-                frame.rest = quat_renormalize(chain_rotation(rotation, child_rotation))
-                if topology.node_dof_count[index] > 0:
-                    axis = widen_axis(joint_axis[dof_base + topology.node_qd[index]])
-                    frame.axis = wp.quat_rotate_inv(child_rotation, axis)
-                frame.mass = real(body_mass[body])
-                frame.com = com
-                groups.carriers[node_base + local_node] = frame
-
-        for local_node in range(node_count):
-            index = first_node + local_node
-            if is_welded(topology, index):
+        for slot in range(thread, worlds.shape[0], stride):
+            world = worlds[slot]
+            if world < 0:
                 continue
-            # The group of a carrier lies among the nodes of its branch, which follow it.
-            node = node_base + local_node
-            frame = groups.carriers[node]
-            centre = frame.com
-            mass = frame.mass
-            moment = vec3()
-            end = int(local_node + 1)
-            while end < node_count:
-                if topology.node_parent[first_node + end] < local_node:
-                    break
-                if topology.node_carrier[first_node + end] == local_node and is_welded(
-                    topology, first_node + end
-                ):
-                    part_mass = real(body_mass[body_base + topology.node_body[first_node + end]])
-                    mass += part_mass
-                    moment += part_mass * (groups.welds[node_base + end].com - centre)
-                end += 1
-            if mass > real(0.0):
-                centre += moment / mass
-            own_inertia = mat33(body_inertia[body_base + topology.node_body[index]])
-            inertia = symmetric_entries(own_inertia)
-            inertia += point_inertia(frame.mass, frame.com - centre)
-            for local in range(local_node + 1, end):
-                if topology.node_carrier[first_node + local] == local_node and is_welded(
-                    topology, first_node + local
-                ):
-                    part = groups.welds[node_base + local]
-                    body = body_base + topology.node_body[first_node + local]
-                    inertia += rotate_sym(matrix_from_quat(part.rotation), mat33(body_inertia[body]))
-                    inertia += point_inertia(real(body_mass[body]), part.com - centre)
-            frame.mass = mass
-            frame.com = centre
-            frame.inertia = inertia
-            groups.carriers[node] = frame
+            template = topology.world_template[world]
+            first_node = topology.template_node[template]
+            node_count = topology.template_node[template + 1] - first_node
+            node_base = topology.world_joint[world]
+            body_base = topology.world_body[world]
+            body_count = topology.template_body[template + 1] - topology.template_body[template]
+            dof_base = topology.world_dof[world]
+            dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
+            is_made, is_common = groups.world_made[world] != 0, int(0)
+            if not is_made or groups.world_is_common[world] != 0:
+                first_dof, first_body = topology.template_dof[template], topology.template_body[template]
+                is_common = same_transforms(
+                    joint_X_p, node_base, groups.common_parent_frame, first_node, node_count
+                )
+                is_common *= same_transforms(
+                    joint_X_c, node_base, groups.common_child_frame, first_node, node_count
+                )
+                is_common *= same_vectors(joint_axis, dof_base, groups.common_axis, first_dof, dof_count)
+                is_common *= same_numbers(body_mass, body_base, groups.common_mass, first_body, body_count)
+                is_common *= same_vectors(body_com, body_base, groups.common_com, first_body, body_count)
+                is_common *= same_matrices(
+                    body_inertia, body_base, groups.common_inertia, first_body, body_count
+                )
+                if is_made and is_common != 0:
+                    continue
+            else:
+                same = transforms_kept(joint_X_p, groups.parent_frame, node_base, node_count)
+                same = same * transforms_kept(joint_X_c, groups.child_frame, node_base, node_count)
+                same = same * vectors_kept(joint_axis, groups.joint_axis, dof_base, dof_count)
+                same = same * numbers_kept(body_mass, groups.body_mass, body_base, body_count)
+                same = same * vectors_kept(body_com, groups.body_com, body_base, body_count)
+                same = same * matrices_kept(body_inertia, groups.body_inertia, body_base, body_count)
+                if same != 0:
+                    continue
+            keep_transforms(joint_X_p, groups.parent_frame, node_base, node_count)
+            keep_transforms(joint_X_c, groups.child_frame, node_base, node_count)
+            keep_vectors(joint_axis, groups.joint_axis, dof_base, dof_count)
+            keep_numbers(body_mass, groups.body_mass, body_base, body_count)
+            keep_vectors(body_com, groups.body_com, body_base, body_count)
+            keep_matrices(body_inertia, groups.body_inertia, body_base, body_count)
+            groups.world_made[world] = groups.world_made[world] + 1
+            groups.world_is_common[world] = is_common
+
+            # Frames, and masses. The centre of mass of a group is summed as its distance from the carrier's.
+            for local_node in range(node_count):
+                index = first_node + local_node
+                joint = node_base + topology.node_joint[index]
+                body = body_base + topology.node_body[index]
+                rotation = frame_rotation(joint_X_p[joint])
+                position = widen_vec3(wp.transform_get_translation(joint_X_p[joint]))
+                child_rotation = wp.quat_inverse(frame_rotation(joint_X_c[joint]))
+                child_position = widen_vec3(wp.transform_get_translation(joint_X_c[joint]))
+                com = widen_vec3(body_com[body])
+                local_parent = topology.node_parent[index]
+                if local_parent >= 0:
+                    if is_welded(topology, first_node + local_parent):
+                        parent = groups.welds[node_base + local_parent]
+                        position = parent.position + wp.quat_rotate(parent.rotation, position)
+                        rotation = chain_rotation(parent.rotation, rotation)
+                        if is_turned(rotation):
+                            rotation = quat_renormalize(rotation)
+                if is_welded(topology, index):
+                    weld = WeldFrame()
+                    weld_rotation, weld_position = attach_welded(
+                        rotation, position, child_rotation, child_position
+                    )
+                    weld.rotation = weld_rotation
+                    weld.position = weld_position
+                    weld.com = weld_position + wp.quat_rotate(weld_rotation, com)
+                    groups.welds[node_base + local_node] = weld
+                else:
+                    frame = CarrierFrame()
+                    frame.rotation = rotation
+                    frame.position = position
+                    frame.child_rotation = child_rotation
+                    frame.child_position = child_position
+                    frame.rest = quat_renormalize(chain_rotation(rotation, child_rotation))
+                    if topology.node_dof_count[index] > 0:
+                        axis = widen_axis(joint_axis[dof_base + topology.node_qd[index]])
+                        frame.axis = wp.quat_rotate_inv(child_rotation, axis)
+                    frame.mass = real(body_mass[body])
+                    frame.com = com
+                    groups.carriers[node_base + local_node] = frame
+
+            for local_node in range(node_count):
+                index = first_node + local_node
+                if is_welded(topology, index):
+                    continue
+                # The group of a carrier lies among the nodes of its branch, which follow it.
+                node = node_base + local_node
+                frame = groups.carriers[node]
+                centre = frame.com
+                mass = frame.mass
+                moment = vec3()
+                end = int(local_node + 1)
+                while end < node_count:
+                    if topology.node_parent[first_node + end] < local_node:
+                        break
+                    if topology.node_carrier[first_node + end] == local_node and is_welded(
+                        topology, first_node + end
+                    ):
+                        part_mass = real(body_mass[body_base + topology.node_body[first_node + end]])
+                        mass += part_mass
+                        moment += part_mass * (groups.welds[node_base + end].com - centre)
+                    end += 1
+                if mass > real(0.0):
+                    centre += moment / mass
+                own_inertia = mat33(body_inertia[body_base + topology.node_body[index]])
+                inertia = symmetric_entries(own_inertia)
+                inertia += point_inertia(frame.mass, frame.com - centre)
+                for local in range(local_node + 1, end):
+                    if topology.node_carrier[first_node + local] == local_node and is_welded(
+                        topology, first_node + local
+                    ):
+                        part = groups.welds[node_base + local]
+                        body = body_base + topology.node_body[first_node + local]
+                        inertia += rotate_sym(matrix_from_quat(part.rotation), mat33(body_inertia[body]))
+                        inertia += point_inertia(real(body_mass[body]), part.com - centre)
+                frame.mass = mass
+                frame.com = centre
+                frame.inertia = inertia
+                groups.carriers[node] = frame
 
     return SimpleNamespace(update_groups=update_groups)
 
@@ -387,11 +391,13 @@ class RigidGroups:
     def update(self, worlds: wp.array) -> None:
         """Make the groups of those worlds anew of which the model says something else by now."""
         model = self._model
+        threads = world_thread_count(worlds)
         launch_kernel(
             _kernels(self._real).update_groups,
-            dim=worlds.size,
+            dim=threads,
             inputs=[
                 worlds,
+                threads,
                 model.topology,
                 model.joint_X_p,
                 model.joint_X_c,
