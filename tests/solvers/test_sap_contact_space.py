@@ -193,6 +193,37 @@ def test_contacts_left_out_at_first_are_found():
     assert np.all(speeds[0][0] > 0.0)
 
 
+def test_contacts_that_free_motion_closes_are_solved_with_the_first():
+    """One of two feet under a wide board hits the ground, the other one rises from it at 1 mm/s.
+
+    Gravity alone would close both, so both are solved at once, though the blow to one lifts the other.
+    """
+    builder = pv.ModelBuilder()
+    body = builder.add_body(xform=((0.0, 0.0, 0.1), (0.0, 0.0, 0.0, 1.0)))
+    builder.add_shape_box(body, hx=0.3, hy=0.2, hz=0.02)
+    weightless = pv.ModelBuilder.ShapeConfig(density=0.0)
+    for x in (0.05, -0.05):
+        builder.add_shape_sphere(
+            body, xform=((x, 0.0, -0.07), (0.0, 0.0, 0.0, 1.0)), radius=0.03, cfg=weightless
+        )
+    builder.add_ground_plane()
+    model = builder.finalize("cpu")
+    solver = pv.SolverSAP(model, friction_law="coulomb")
+    simulation = pv.Simulation(model, solver=solver, dt=0.005, decimation=1, threads=1)
+    velocity = simulation.state.joint_qd.numpy()
+    velocity[2], velocity[4] = -0.1495, 3.01  # the feet at -0.3 m/s and at 1 mm/s
+    simulation.state.joint_qd.assign(velocity)
+    pv.eval_fk(model, simulation.state.joint_q, simulation.state.joint_qd, simulation.state)
+    simulation.prepare()
+    solver.workspace.space_slot.fill_(-1)
+    simulation.step()
+    assert solver.last_converged.numpy().all()
+    listed = solver.workspace.space_slot.numpy()
+    impulses = solver.workspace.contact_impulse.numpy()[:2, 2]
+    assert np.count_nonzero(impulses > 0.0) == 1
+    assert sorted(listed[listed >= 0]) == [0, 1]
+
+
 def test_scratch_has_the_size_of_the_contacts_and_degrees_of_freedom():
     """A ball that can touch the ground in one point has no scratch for sixteen contacts."""
     builder = pv.ModelBuilder()

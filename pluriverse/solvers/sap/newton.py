@@ -336,6 +336,7 @@ def _kernels(
                             options.diag_shift,
                             options.optimality_rel_tol,
                             coulomb,
+                            int(iteration + solves == 0),
                         )
                         few_contacts = is_exact
                 if state == SOLVING and is_exact == 0 and solves > 0:
