@@ -27,7 +27,7 @@ from pluriverse.types import JointType
 # Iterations of Newton's method before sweeps: bodies at rest take one, and settling piles two or three.
 SWEEP_ITERATION = wp.constant(2)
 # Sweeps, forwards and backwards in turns. 64 boxes that fall took 34 iterations without sweeps, 22 after 20,
-# 18 after 40, 16 after 60 and 15 after 200.
+# 18 after 40 and after 60, and 15 after 200.
 SWEEP_COUNT = 40
 # A sweep takes contacts in turns from so many parts of their list, since those that follow each other there
 # mostly belong to the same bodies, and would wait for each other's results.
