@@ -2,6 +2,7 @@
 
 import _thread
 import os
+import signal
 import threading
 import time
 
@@ -114,6 +115,15 @@ def test_a_round_ends_without_other_threads():
     assert history.numpy().tolist() == history_after([[1] * 30])
 
 
+@pytest.fixture
+def ctrl_c():
+    """Let Ctrl-C raise: what runs in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_round_on_all_threads():
     """Nothing is counted any more once the exception is here, and the next round is whole."""
     counts = wp.zeros(3, dtype=int, device="cpu")
