@@ -43,17 +43,16 @@ def _hugger(*, with_tail: bool = False) -> pv.ModelBuilder:
 def _simulate(*, with_equality: bool) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Return velocities of 40 steps, the couplings of trees after these, and iterations in each step.
 
-    Another world may hold two boxes with an equality constraint, for which Newton's method is another kernel.
+    The world may hold two boxes with an equality constraint, for which trees are coupled as blocks.
     """
     builder = pv.ModelBuilder()
-    builder.replicate(_hugger(), 1)
+    world = _hugger()
     if with_equality:
-        boxes = pv.ModelBuilder()
-        ends = [boxes.add_body(xform=((0.0, 0.0, z), (0.0, 0.0, 0.0, 1.0))) for z in (1.0, 2.0)]
+        ends = [world.add_body(xform=((0.0, 0.0, z), (0.0, 0.0, 0.0, 1.0))) for z in (1.0, 2.0)]
         for end in ends:
-            boxes.add_shape_box(end, hx=0.1, hy=0.1, hz=0.1)
-        boxes.add_equality_constraint_weld(*ends)
-        builder.add_world(boxes)
+            world.add_shape_box(end, hx=0.1, hy=0.1, hz=0.1)
+        world.add_equality_constraint_weld(*ends)
+    builder.replicate(world, 1)
     builder.add_ground_plane()
     model = builder.finalize("cpu")
     simulation = pv.Simulation(model, pv.SolverSAP(model, friction_law="convex"), dt=0.005, threads=1)
@@ -71,7 +70,7 @@ def _simulate(*, with_equality: bool) -> tuple[np.ndarray, np.ndarray, list[int]
 def test_contacts_between_branches_are_solved_as_with_a_dense_block():
     """Leaving contacts out of the factors makes the same Newton steps as a dense block for the tree.
 
-    Where there are equality constraints, trees are coupled as blocks, in all worlds of the model.
+    In worlds with equality constraints, trees are coupled as blocks.
     """
     velocities, couplings, iterations = _simulate(with_equality=False)
     expected, expected_couplings, expected_iterations = _simulate(with_equality=True)

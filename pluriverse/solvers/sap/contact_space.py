@@ -246,7 +246,7 @@ def contact_space_functions(
         return listed
 
     @wp.func(inline=True)
-    def has_room(sap: wp.ref[SapData], contact0: int, count: int, capacity: int) -> bool:
+    def has_room(sap: wp.ref[SapData], world: int, contact0: int, count: int, capacity: int) -> bool:
         """Return whether the listed contacts are few enough to solve Coulomb's law quickly.
 
         Where constraints couple joints, those between two bodies that move count twice: what a gripper holds
@@ -258,9 +258,10 @@ def contact_space_functions(
             return False
         size = int(count)
         if wp.static(equality):
-            for c in range(contact0, contact0 + count):
-                slot = sap.space_slot[c]
-                size += int(sap.contact_dof0[slot] >= 0 and sap.contact_dof1[slot] >= 0)
+            if sap.equality_start[world] != sap.equality_start[world + 1]:
+                for c in range(contact0, contact0 + count):
+                    slot = sap.space_slot[c]
+                    size += int(sap.contact_dof0[slot] >= 0 and sap.contact_dof1[slot] >= 0)
         return size <= CONTACTS_MAX
 
     @wp.func(inline=stages_inline())
@@ -484,12 +485,12 @@ def contact_space_functions(
                 sap, world, contact0, contact_capacity, count, friction_follows, real(FALLING_SHARE)
             )
             if falling <= wp.min(FALLING_CONTACTS_MAX, contact_capacity):
-                if has_room(sap, contact0, falling, contact_capacity):
+                if has_room(sap, world, contact0, falling, contact_capacity):
                     count = falling
         listed = int(-1)
         while listed < count:
             if friction_follows != 0:
-                if not has_room(sap, contact0, count, contact_capacity):
+                if not has_room(sap, world, contact0, count, contact_capacity):
                     return 0
             elif count > wp.min(contact_capacity, HELD_CONTACTS_MAX) or 3 * count > dof_count:
                 # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve

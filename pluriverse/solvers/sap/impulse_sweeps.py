@@ -90,11 +90,14 @@ _SWEEP = """
     const char* scratch_end = scratch + (numbers * numbers + squares) / 2 * (long long)sizeof(V);
     const long long least = (long long)SWEEP_NUMBERS * tree_count * sizeof(V);
     if (numbers == 6 * tree_count && scratch_end - scratch < least) scratch_end = scratch + least;
+    // Twice 63 bytes for where cache lines begin, which must not decide.
+    const long long needed = 126 + (long long)sizeof(V) * BODY * tree_count
+        + (long long)sizeof(wide) * (tree_count + 1) + (long long)sizeof(Contact) * slot_count;
+    if (needed > scratch_end - scratch) return 0;
     scratch += (64 - (long long)scratch % 64) % 64;
     V* inverses = (V*)scratch;
     wide* changes = (wide*)(inverses + (long long)BODY * tree_count);  // of body velocities
     Contact* contacts = (Contact*)(((long long)(changes + tree_count + 1) + 63) / 64 * 64);
-    if ((char*)(contacts + slot_count) > scratch_end) return 0;
     for (int tree = 0; tree <= tree_count; ++tree)
         for (int r = 0; r < 8; ++r) changes[tree][r] = F(0);
 

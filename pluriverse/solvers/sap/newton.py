@@ -180,8 +180,15 @@ def _kernels(
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
         sweep_iteration = int(-1)  # at which a heap starts again from sweeps over its impulses, or -1
+        # What a world may do must not depend on the worlds beside it, for which the kernel has constraints.
+        is_plain = int(1)  # 0: the world has constraints or springs
         if wp.static(equality):
             few_contacts = int(only_couples_joints(sap, world))
+            if (
+                sap.equality_start[world] != sap.equality_start[world + 1]
+                or sap.spring_start[world] != sap.spring_start[world + 1]
+            ):
+                is_plain = 0
         if active == 0:
             by_optimality = 1
         if wp.static(linear is real and not moments):
@@ -284,8 +291,8 @@ def _kernels(
             elif running == 0 and iteration < DILATION_ITERATIONS_MAX:
                 if correct_dilation(sap, world, dilation_round) != 0:
                     again = 1
-                    if wp.static(linear is real and not moments and not equality):
-                        if few_contacts == 0:
+                    if wp.static(linear is real and not moments):
+                        if few_contacts == 0 and is_plain != 0:
                             holds = 1
                             shift_velocities(sap, world)
                     dilation_round += 1
@@ -347,13 +354,7 @@ def _kernels(
                     coulomb = 0
                     release_bounds(sap, world)
                     begin_dilation(sap, world, wp.where(iteration > 0, 1, start))
-                    sweep_iteration = iteration + SWEEP_ITERATION
-                    if wp.static(equality):
-                        if (
-                            sap.equality_start[world] != sap.equality_start[world + 1]
-                            or sap.spring_start[world] != sap.spring_start[world + 1]
-                        ):
-                            sweep_iteration = -1
+                    sweep_iteration = wp.where(is_plain != 0, iteration + SWEEP_ITERATION, -1)
                     dilation_round = 0
                     alpha = real(0.0)
                     state = ITERATING
@@ -376,8 +377,8 @@ def _kernels(
                     continue
                 if is_exact == 0:
                     coupled_count, tree_contact_count = int(0), int(0)
-                    if wp.static(not moments and not equality):
-                        if dof_count <= space_dof_count:
+                    if wp.static(not moments):
+                        if is_plain != 0 and dof_count <= space_dof_count:
                             tree_contact_count = list_tree_contacts(
                                 topology, sap, world, region * space_contact_count, space_contact_count
                             )
