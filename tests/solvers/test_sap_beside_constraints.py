@@ -5,7 +5,7 @@ import pytest
 
 import pluriverse as pv
 
-STEP_COUNT = 60
+STEP_COUNT = 140
 
 
 def stack():
