@@ -185,8 +185,7 @@ def test_modules_without_kernels_are_not_compiled(falling_box, monkeypatch):
     Simulation(falling_box, dt=0.005).prepare()
     assert all(module.kernels for module in loaded)
     # One comes before it whose source is written in less time, so that a compiler begins sooner.
-    assert [module.name.rpartition(".")[0] for module in loaded[:2]] == [
-        "pluriverse.dynamics.body_placing",
-        "pluriverse.solvers.sap.newton",
-    ]
+    names = list(dict.fromkeys(module.name.rpartition(".")[0] for module in loaded))  # of all precisions
+    assert names[0] == "pluriverse.dynamics.body_placing"
+    assert names[1].startswith("pluriverse.solvers.sap.newton")
     assert len({module.name for module in loaded}) == len(loaded) > 10
