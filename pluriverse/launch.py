@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import warp as wp
 
+from pluriverse.compile_lock import install as install_lock
 from pluriverse.kernel_progress import declared_modules, install
 from pluriverse.kernel_source import install as install_simplification
 from pluriverse.launch_list import LaunchList, is_supported, make_launches
@@ -41,6 +42,7 @@ _launched: set[str] = set()
 # The list that launches go into while `record` makes one; whoever reads or writes it holds RECORDING.
 _list: LaunchList | None = None
 install()
+install_lock()
 install_simplification()
 
 

@@ -13,7 +13,7 @@ CONTRIBUTING = PACKAGE.parent / "CONTRIBUTING.md"
 
 # Modules of the package itself that every room may use; they use none.
 GROUND = (
-    *("config", "files", "kernel_progress", "kernel_source", "launch", "launch_list"),
+    *("compile_lock", "config", "files", "kernel_progress", "kernel_source", "launch", "launch_list"),
     *("newton_names", "options", "precompiled_headers", "warnings"),
 )
 # What has the import paths of other systems, for scripts written for them. Nothing here uses it.
