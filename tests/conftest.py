@@ -1,6 +1,8 @@
-"""What all tests share: where robots from outside the repository lie, and a quiet Warp."""
+"""What all tests share: where robots from elsewhere lie, a quiet Warp, and a compiler that is not heard."""
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,27 @@ def pytest_configure(config: pytest.Config) -> None:
     wp.config.log_level = wp.LOG_WARNING
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
+
+
+def complaints_about_kernels(text: str) -> list[str]:
+    """Return what a compiler said about kernels of the package, or anything that it left unnamed."""
+    named = re.findall(r"^\S*wp_pluriverse\.\S*: \w+: .*$", text, flags=re.MULTILINE)
+    return named or re.findall(r"^\d+ (?:warning|error)s? generated\.$", text, flags=re.MULTILINE)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """Fail a test that compiles a kernel of the package about which the compiler says something.
+
+    A user would read it above the bar of the first start. So the first run with an empty cache looks at all
+    kernels that tests compile.
+    """
+    report = yield
+    complaints = complaints_about_kernels(report.capstderr) if report.when == "call" else []
+    if complaints and report.outcome == "passed":
+        report.outcome = "failed"
+        report.longrepr = "the compiler complains:\n" + "\n".join(complaints)
+    return report
 
 
 @pytest.fixture(scope="session")

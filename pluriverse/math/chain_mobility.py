@@ -72,8 +72,10 @@ _VELOCITIES = """
         }
         for (int d = 0; d <= last; d += LANES) {
             for (int e = last + 1; e < d + LANES; ++e) Y[e] = T(0);
-            T columns[LANES];
-            transpose((const TU*)Y + d, columns);
+            T found[LANES], columns[LANES];
+            #pragma unroll
+            for (int l = 0; l < LANES; ++l) found[l] = Y[d + l];  // in memory they are not aligned
+            transpose(found, columns);
             #pragma unroll
             for (int c = 0; c < 7; ++c) *(TU*)(X + stride * c + d) = columns[c];
         }

@@ -445,7 +445,7 @@ _REGULARIZE = """
             const T reached = (one + rn / w) * root(load + spring);
             bias = is_deep ? smaller(bias, reached) : bias;
             const T speed = root(S(2) * S(RECOVERY_GRAVITY) * depth);
-            speed_max = is_deep & (stiffness == zero) ? speed : speed_max;
+            speed_max = (is_deep & (stiffness == zero)) ? speed : speed_max;
             const T work = dt * lifted * S(RECOVERY_GRAVITY) * speed + S(0.5) * stiffness * depth * depth;
             work_max = is_deep ? work : work_max;
         }
