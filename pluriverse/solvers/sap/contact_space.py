@@ -25,7 +25,8 @@ thirty contacts of which few carry force. With Coulomb's law those are solved th
 them those that would at the minimum that was found without them, until there are none. Only what acts takes
 part and decides whether there is room, so that a world does not notice what else is near. Contacts that close
 soon in free motion are solved with the first ones: an arm and a cube at rest took two solves in every step,
-since half of their contacts had opened by micrometers.
+since half of their contacts had opened by micrometers. Where these are too many together, none are solved:
+a hand with random targets found the impulses of 14 of its 25 contacts for nothing in four steps of ten.
 
 Constraints between joints are eliminated from W first (`joint_coupling`).
 
@@ -484,6 +485,9 @@ def contact_space_functions(
             falling = list_carrying(
                 sap, world, contact0, contact_capacity, count, friction_follows, real(FALLING_SHARE)
             )
+            if falling > CONTACTS_MAX:
+                # Those of the list would be solved first, only to find that the others close with them.
+                return 0
             if falling <= wp.min(FALLING_CONTACTS_MAX, contact_capacity):
                 if has_room(sap, world, contact0, falling, contact_capacity):
                     count = falling
