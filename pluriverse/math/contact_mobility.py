@@ -134,6 +134,27 @@ _VELOCITIES = """
     }
 """
 
+_RESPONSES = """
+    const T* rows = H.data + base;
+    const int* deep = depth.data + first;
+    const int* start = row.data + first;
+    const V* X = x.data + xbase;
+    const V* g = y.data + ybase;
+    V* v = (V*)(u.data + ubase);
+    for (int a = 0; a < m; a += 8) {
+        V sum[8];
+        const int width = m - a < 8 ? m - a : 8;
+        for (int i = 0; i < 8; ++i) sum[i] = i < width ? v[a + i] : V(0);
+        V8 sums = load(sum);
+        for (int k = 0; k < count; ++k) {
+            const V share = V(rows[start[k] + deep[k]]);
+            sums = sums + load(X + k * pad + a) * (share * g[k]);
+        }
+        store(sum, sums);
+        for (int i = 0; i < width; ++i) v[a + i] = sum[i];
+    }
+"""
+
 _SPREAD = """
     const V* X = x.data + xbase;
     const V* p = (const V*)(impulse.data + pbase);
@@ -260,6 +281,8 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
     - `contact_mobility(H, base, parent, depth, row, first, count, x, xbase, m, y, ybase, w, wbase, u,
       ubase)`: `x` [dof, m] holds J^T and then X, for the `count` degrees of freedom of a world. Writes the
       mobility W [m, m], and adds J H^-1 g to the m numbers from `u[ubase]` on, where `y` holds L^-T g.
+    - `add_responses(H, base, depth, row, first, count, x, xbase, m, y, ybase, u, ubase)`: the last of that,
+      once `x` holds X.
     - `add_velocities(x, xbase, count, m, y, ybase, u, ubase)`: u <- u + J y, where `x` holds J^T.
     - `spread_impulse(x, xbase, count, m, impulse, pbase, y, ybase)`: y <- y + X p.
     - `add_impulses(w, wbase, m, impulse, cbase, velocity)`: u <- u + W p.
@@ -295,6 +318,23 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         ybase: int,
         w: wp.array[real],
         wbase: int,
+        u: wp.array(dtype=vec3),
+        ubase: int,
+    ): ...
+
+    @wp.func_native(types + EIGHT_NUMBERS + pad + _RESPONSES)
+    def add_responses(
+        H: wp.array[linear],
+        base: int,
+        depth: wp.array[int],
+        row: wp.array[int],
+        first: int,
+        count: int,
+        x: wp.array[real],
+        xbase: int,
+        m: int,
+        y: wp.array[real],
+        ybase: int,
         u: wp.array(dtype=vec3),
         ubase: int,
     ): ...
@@ -350,6 +390,7 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
 
     return SimpleNamespace(
         contact_mobility=contact_mobility,
+        add_responses=add_responses,
         add_velocities=add_velocities,
         spread_impulse=spread_impulse,
         add_impulses=add_impulses,

@@ -6,6 +6,7 @@ into the ends of columns, one number at a time, and into roots and divisions tha
 the rows of each tree begin a new vector of eight numbers, padded with zeros, so all that is done to a column
 is done to whole vectors, those of the tree and of the trees that it touches. The factors are those of
 H = L D L^T, which need a division a column and no root, and the right-hand side is eliminated with them.
+They stay in the scratch, for other right-hand sides.
 """
 
 import functools
@@ -27,7 +28,7 @@ def vector_work_size(sizes: np.ndarray) -> int:
     """Return how many numbers of scratch trees of these sizes take at most, all of them or some."""
     columns = min(int(sizes.sum()), COLUMNS_MAX)
     vectors = min(int(((sizes + 7) // 8).sum()), VECTORS_MAX)
-    return 2 * 8 * (vectors | 1) * columns
+    return (2 * 8 * (vectors | 1) + 1) * columns
 
 
 _SOLVE = """
@@ -63,7 +64,7 @@ _SOLVE = """
     const int ld = vectors | 1;
     vector8* C = (vector8*)(work.data + work_base);  // L D
     vector8* L = C + ld * columns;
-    T inverse[COLUMNS];  // of D
+    T* inverse = (T*)(L + ld * columns);  // of D
     T rhs[8 * VECTORS] = {};  // then the solution
     vector8* b = (vector8*)rhs;
     for (int p = 0; p < block_count; ++p)
@@ -108,7 +109,7 @@ _SOLVE = """
         }
     };
 
-    for (int p = 0; p < block_count; ++p) {
+    for (int p = 0; p < block_count && !is_factored; ++p) {
         load(p, p);
         for (int e = 0; e < later_count[p]; ++e) load(p, later[p][e]);
     }
@@ -194,6 +195,15 @@ _SOLVE = """
         for (int e = 0; e < later_count[p]; ++e) {
             const Tree other = trees[later[p][e]];
             for (int v = 0; v < (other.size + 7) / 8; ++v) rows[count++] = other.vector + v;
+        }
+        if (is_factored) {
+            #pragma clang fp contract(fast)
+            for (int c = 0; c < tree.size; ++c) {
+                const vector8* l = L + ld * (tree.column + c);
+                const T known = rhs[8 * tree.vector + c];
+                for (int e = c / 8; e < count; ++e) b[rows[e]] -= l[rows[e]] * known;
+            }
+            continue;
         }
         sums four[4], three[3], two[2], one[1];
         sums six_four[28], six_three[21], six_two[14], six_one[7];
@@ -289,7 +299,8 @@ def vector_cholesky(real: Any) -> SimpleNamespace:
     """Return `vector_solve` for values of `real`.
 
     It replaces x by H^-1 x on the coupled trees. Returns 1, or 0 if a pivot was not positive, or -1 with
-    nothing done where the trees are too many or too large, or on a GPU.
+    nothing done where the trees are too many or too large, or on a GPU. With `is_factored` it takes the
+    factors that the last call with the same trees left in `work`, and does not read H.
     """
     types = f"using T = {CTYPE[real]}; constexpr int COLUMNS = {COLUMNS_MAX}, VECTORS = {VECTORS_MAX};"
 
@@ -313,6 +324,7 @@ def vector_cholesky(real: Any) -> SimpleNamespace:
         xbase: int,
         work: wp.array[real],
         work_base: int,
+        is_factored: bool,
     ) -> int: ...
 
     return SimpleNamespace(vector_solve=vector_solve)

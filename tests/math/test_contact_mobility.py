@@ -28,11 +28,13 @@ def find_mobility(
     w: wp.array[wp.float64],
     along: wp.array[wp.vec3d],
     u: wp.array[wp.vec3d],
+    again: wp.array[wp.vec3d],
 ):
     mobility.add_velocities(x, shift, dof_count, m, rate, shift, along, shift)
     mobility.contact_mobility(
         H, 0, parent, depth, row, 0, dof_count, x, shift, m, y, shift, w, shift, u, shift
     )
+    mobility.add_responses(H, 0, depth, row, 0, dof_count, x, shift, m, y, shift, again, shift)
 
 
 @wp.kernel(enable_backward=False, module="unique")
@@ -84,10 +86,10 @@ def test_mobility_of_contacts_is_that_of_the_dense_matrices(dof_count, contact_c
     basis = array(np.r_[np.full(SHIFT, 7.0), columns.ravel(), 7.0], wp.float64)
     w = array(np.full(SHIFT + m * stride + 1, 7.0), wp.float64)
     start = rng.normal(size=(contact_count + SHIFT + 1, 3))
-    along, u = array(start, wp.vec3d), array(start, wp.vec3d)
+    along, u, again = (array(start, wp.vec3d) for _ in range(3))
     indices = [array(one, int) for one in (parent, depth, row)]
     inputs = [array(rows, wp.float64), *indices, dof_count, m, SHIFT, basis, array(rate, wp.float64)]
-    inputs += [array(y, wp.float64), w, along, u]
+    inputs += [array(y, wp.float64), w, along, u, again]
     wp.launch(find_mobility, dim=1, inputs=inputs, device="cpu")
 
     half = np.linalg.solve(lower.T, jacobian.T)
@@ -100,7 +102,8 @@ def test_mobility_of_contacts_is_that_of_the_dense_matrices(dof_count, contact_c
     padded = np.zeros((dof_count, stride))
     padded[:, :m] = half
     np.testing.assert_allclose(basis.numpy()[SHIFT:-1].reshape(dof_count, stride), padded, atol=tolerance)
-    for array_of, change in ((along, jacobian @ rate[SHIFT:]), (u, half.T @ (y[SHIFT:] / diagonal))):
+    response = half.T @ (y[SHIFT:] / diagonal)
+    for array_of, change in ((along, jacobian @ rate[SHIFT:]), (u, response), (again, response)):
         wanted = start.copy()
         wanted[SHIFT:-1] += change.reshape(-1, 3)
         np.testing.assert_allclose(array_of.numpy(), wanted, rtol=0.0, atol=tolerance)

@@ -451,8 +451,12 @@ def hessian_functions(
         contact_capacity: int,
         work_size: int,
         coupled_work_size: int,
+        is_factored: int,
     ) -> int:
-        """Replace `sap.direction` by H^-1 direction; return 0 if H was not positive definite to rounding."""
+        """Replace `sap.direction` by H^-1 direction; return 0 if H was not positive definite to rounding.
+
+        With `is_factored`, H is that of the last call, and its factors are where that left them.
+        """
         template = topology.world_template[world]
         first_tree = topology.template_tree[template]
         tree_count = topology.template_tree[template + 1] - first_tree
@@ -462,8 +466,9 @@ def hessian_functions(
         for tree in range(tree_count):
             is_alone = coupled_count == 0 or sap.tree_coupled[tree0 + tree] == 0
             if sap.tree_active[tree0 + tree] != 0 and is_alone:
-                tree_ok = factorize_tree(topology, sap, world, tree)
-                ok = ok * tree_ok
+                if is_factored == 0:
+                    tree_ok = factorize_tree(topology, sap, world, tree)
+                    ok = ok * tree_ok
                 solve_tree_up(topology, sap, world, tree)
         if wp.static(not moments):
             if tree_contact_count > 0:
@@ -477,6 +482,7 @@ def hessian_functions(
                     contact_capacity,
                     work_size,
                     tree_contact_count,
+                    is_factored,
                 )
         for tree in range(tree_count):
             is_alone = coupled_count == 0 or sap.tree_coupled[tree0 + tree] == 0
@@ -504,23 +510,26 @@ def hessian_functions(
                     dof0,
                     sap.coupled_work,
                     region * coupled_work_size,
+                    is_factored != 0,
                 )
             if blocks_ok < 0:
-                blocks_ok = block_factorize(
-                    tree_count,
-                    coupled_count,
-                    sap.adjacency,
-                    sap.world_adjacency[world],
-                    tree0,
-                    sap.tree_size,
-                    first_tree,
-                    sap.tree_order,
-                    sap.tree_position,
-                    sap.block_location,
-                    sap.world_location[world],
-                    sap.block_value,
-                    sap.world_block[world],
-                )
+                blocks_ok = 1
+                if is_factored == 0:
+                    blocks_ok = block_factorize(
+                        tree_count,
+                        coupled_count,
+                        sap.adjacency,
+                        sap.world_adjacency[world],
+                        tree0,
+                        sap.tree_size,
+                        first_tree,
+                        sap.tree_order,
+                        sap.tree_position,
+                        sap.block_location,
+                        sap.world_location[world],
+                        sap.block_value,
+                        sap.world_block[world],
+                    )
                 block_solve(
                     tree_count,
                     coupled_count,

@@ -70,6 +70,11 @@ SOLVING, CHECKING, ITERATING = wp.constant(0), wp.constant(1), wp.constant(2)
 SOLVES_MAX = wp.constant(3)
 # How many times as accurate impulses from the space of contacts are to be, to be taken without a gradient.
 SPACE_MARGIN = 10.0
+# Factors are kept for the next direction where two such directions likely end the iteration: contacts at rest
+# took a second factorization a step, since the friction of one of them turned by a hundredth. The first of
+# these numbers is what such a direction leaves of the gradient at best. The other is the share of the
+# tolerance that the gradient has to fall to after it: directions with factors of their own leave far less.
+KEPT_SHARE, KEPT_MARGIN = wp.constant(0.01), wp.constant(0.1)
 # The Hessian was not positive definite to rounding, or held NaN.
 FACTORIZATION_FAILED = wp.constant(-6)
 
@@ -179,6 +184,9 @@ def _kernels(
         holds = int(0)  # 1: the next step holds the states of contacts (`held_states`)
         running = int(active > 0)
         few_contacts = int(1)  # 0: the space of contacts is of no use to this world
+        has_factors, keeps_factors = int(0), int(0)
+        coupled_count, tree_contact_count = int(0), int(0)
+        norm = real(0.0)  # of the gradient
         sweep_iteration = int(-1)  # at which a heap starts again from sweeps over its impulses, or -1
         # What a world may do must not depend on the worlds beside it, for which the kernel has constraints.
         is_plain = int(1)  # 0: the world has constraints or springs
@@ -258,12 +266,14 @@ def _kernels(
                 energy = half * numbers_work(sap.residual, sap.velocity, sap.velocity_free, dof0, dof_count)
                 cost_previous = cost
                 cost = energy + term_cost
-                if holds == 0 and norms[0] <= options.optimality_abs_tol + (
+                allowed = options.optimality_abs_tol + (
                     options.optimality_rel_tol * wp.max(norms[1], norms[2])
-                ):
+                )
+                wanted = real(KEPT_MARGIN) * allowed
+                if holds == 0 and norms[0] <= wp.where(keeps_factors != 0, wanted, allowed):
                     by_optimality = 1
                     running = 0
-                if iteration > 0 and alpha > options.cost_alpha_min and holds == 0:
+                if keeps_factors == 0 and iteration > 0 and alpha > options.cost_alpha_min and holds == 0:
                     slack = options.cost_abs_tol + options.cost_rel_tol * half * (
                         wp.abs(cost) + wp.abs(cost_previous)
                     )
@@ -278,6 +288,11 @@ def _kernels(
                         few_contacts = 1
                         running = 0
                 stagnates = 0
+                keeps_factors = 0
+                if running != 0 and has_factors != 0 and alpha == real(1.0):
+                    share = wp.max(norms[0] / norm, real(KEPT_SHARE))
+                    keeps_factors = int(share * share * norms[0] <= wanted)
+                norm = real(norms[0])
                 if iteration + solves >= options.iterations_max or not norms[0] < real(wp.inf):
                     stopped = 1
             if running == 0 and limit_recovery(sap, world, round) != 0:
@@ -331,6 +346,7 @@ def _kernels(
                 is_exact = int(0)
                 if wp.static(not moments):
                     if few_contacts != 0:
+                        has_factors = 0
                         is_exact = find_direction(
                             topology,
                             dynamics,
@@ -376,24 +392,26 @@ def _kernels(
                         solves += 1
                     continue
                 if is_exact == 0:
-                    coupled_count, tree_contact_count = int(0), int(0)
-                    if wp.static(not moments):
-                        if is_plain != 0 and dof_count <= space_dof_count:
-                            tree_contact_count = list_tree_contacts(
-                                topology, sap, world, region * space_contact_count, space_contact_count
-                            )
-                    if tree_contact_count == 0:
-                        coupled_count = find_coupling(topology, sap, world)
-                    assemble(
-                        topology,
-                        dynamics,
-                        sap,
-                        world,
-                        coupled_count,
-                        tree_contact_count,
-                        region,
-                        options.diag_shift,
-                    )
+                    if keeps_factors == 0:
+                        coupled_count = 0
+                        tree_contact_count = 0
+                        if wp.static(not moments):
+                            if is_plain != 0 and dof_count <= space_dof_count:
+                                tree_contact_count = list_tree_contacts(
+                                    topology, sap, world, region * space_contact_count, space_contact_count
+                                )
+                        if tree_contact_count == 0:
+                            coupled_count = find_coupling(topology, sap, world)
+                        assemble(
+                            topology,
+                            dynamics,
+                            sap,
+                            world,
+                            coupled_count,
+                            tree_contact_count,
+                            region,
+                            options.diag_shift,
+                        )
                     for tree in range(tree_count):
                         takes_part = sap.tree_active[tree0 + tree]
                         for dof in range(
@@ -415,7 +433,9 @@ def _kernels(
                         space_contact_count,
                         space_work_count,
                         coupled_work_count,
+                        keeps_factors,
                     )
+                    has_factors = ok
                     term_velocities(
                         topology,
                         dynamics,

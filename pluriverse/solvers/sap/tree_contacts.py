@@ -46,7 +46,7 @@ def tree_contact_functions(real: Any, linear: Any, dynamics_real: Any) -> Simple
     numbers_clear = packed_rows(real).numbers_clear
     mobility = contact_mobility_functions(linear, real)
     contact_mobility, contact_step = mobility.contact_mobility, mobility.contact_step
-    spread_impulse = mobility.spread_impulse
+    add_responses, spread_impulse = mobility.add_responses, mobility.spread_impulse
     add_point_columns = body_contact_functions(linear, real, dynamics_real).add_point_columns
     is_ancestor = hessian_entry_functions(real, linear).is_ancestor
 
@@ -104,8 +104,12 @@ def tree_contact_functions(real: Any, linear: Any, dynamics_real: Any) -> Simple
         contact_capacity: int,
         work_size: int,
         count: int,
+        is_factored: int,
     ):
-        """Let `direction`, halfway through the solve, take the `count` listed contacts into account."""
+        """Let `direction`, halfway through the solve, take the `count` listed contacts into account.
+
+        With `is_factored`, factors and list are those of the last call, and so is the mobility.
+        """
         first = topology.template_dof[topology.world_template[world]]
         dof_count = topology.template_dof[topology.world_template[world] + 1] - first
         dof0 = topology.world_dof[world]
@@ -115,45 +119,63 @@ def tree_contact_functions(real: Any, linear: Any, dynamics_real: Any) -> Simple
         mobility0 = region * 3 * contact_capacity * padded
         m = 3 * count
         stride = (m + 7) / 8 * 8
-        numbers_clear(sap.space_basis, basis, dof_count * stride)
-        for c in range(count):
-            slot = sap.space_slot[contact0 + c]
-            for side in range(2):
-                last = wp.where(side == 0, sap.contact_dof0[slot], sap.contact_dof1[slot])
-                arm = wp.where(side == 0, sap.contact_arm0[slot], sap.contact_arm1[slot])
-                sign = real(2 * side - 1)
-                add_point_columns(
-                    dynamics.dof_motion,
-                    dof0,
-                    topology.dof_parent,
-                    first,
-                    last,
-                    sap.contact_frame[slot],
-                    arm,
-                    sign,
-                    sap.space_basis,
-                    basis + 3 * c,
-                    stride,
-                )
-            sap.space_velocity[contact0 + c] = vec3()
-        contact_mobility(
-            sap.hessian_row,
-            topology.world_row[world],
-            topology.dof_parent,
-            topology.dof_depth,
-            topology.dof_row,
-            first,
-            dof_count,
-            sap.space_basis,
-            basis,
-            m,
-            sap.direction,
-            dof0,
-            sap.space_mobility,
-            mobility0,
-            sap.space_velocity,
-            contact0,
-        )
+        for c in range(contact0, contact0 + count):
+            sap.space_velocity[c] = vec3()
+        if is_factored != 0:
+            add_responses(
+                sap.hessian_row,
+                topology.world_row[world],
+                topology.dof_depth,
+                topology.dof_row,
+                first,
+                dof_count,
+                sap.space_basis,
+                basis,
+                m,
+                sap.direction,
+                dof0,
+                sap.space_velocity,
+                contact0,
+            )
+        else:
+            numbers_clear(sap.space_basis, basis, dof_count * stride)
+            for c in range(count):
+                slot = sap.space_slot[contact0 + c]
+                for side in range(2):
+                    last = wp.where(side == 0, sap.contact_dof0[slot], sap.contact_dof1[slot])
+                    arm = wp.where(side == 0, sap.contact_arm0[slot], sap.contact_arm1[slot])
+                    sign = real(2 * side - 1)
+                    add_point_columns(
+                        dynamics.dof_motion,
+                        dof0,
+                        topology.dof_parent,
+                        first,
+                        last,
+                        sap.contact_frame[slot],
+                        arm,
+                        sign,
+                        sap.space_basis,
+                        basis + 3 * c,
+                        stride,
+                    )
+            contact_mobility(
+                sap.hessian_row,
+                topology.world_row[world],
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                first,
+                dof_count,
+                sap.space_basis,
+                basis,
+                m,
+                sap.direction,
+                dof0,
+                sap.space_mobility,
+                mobility0,
+                sap.space_velocity,
+                contact0,
+            )
         for c in range(contact0, contact0 + count):
             slot = sap.space_slot[c]
             rt = sap.contact_rt[slot]
