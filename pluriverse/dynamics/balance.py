@@ -337,21 +337,19 @@ def _kernels(real: Any) -> SimpleNamespace:
             kinetic = wp.abs(energy) + real(0.5) * wp.dot(target, rigid_next)
             if regime == DRIFTING and energy_next > real(JOINT_SHARE_MIN) * kinetic:
                 scale = wp.min(wp.sqrt(wp.max(energy, real(0.0)) / energy_next), real(SCALE_MAX))
-            for local_node in range(root, topology.tree_node_end[first_tree + tree]):
-                index = first_node + local_node
-                public_dof = dof_base + topology.node_qd[index]
-                if local_node == root and free:
-                    velocity = states.node_velocity[node_base + root]
-                    velocity = rigid_next + scale * (velocity - rigid)
-                    rotation = matrix_from_quat(data.node_quat[node_base + root])
-                    arm = rotation * widen_vec3(body_com[body_base + topology.node_body[index]])
-                    omega = angular_part(velocity)
-                    of_centre = linear_part(velocity) + wp.cross(omega, arm)
-                    write_vec3(joint_qd, public_dof, wp.quat_rotate(step, of_centre))
-                    write_vec3(joint_qd, public_dof + 3, wp.quat_rotate(step, omega))
-                else:
-                    for k in range(topology.node_dof_count[index]):
-                        joint_qd[public_dof + k] = float(scale * real(joint_qd[public_dof + k]))
+            if free:
+                velocity = states.node_velocity[node_base + root]
+                velocity = rigid_next + scale * (velocity - rigid)
+                rotation = matrix_from_quat(data.node_quat[node_base + root])
+                arm = rotation * widen_vec3(body_com[body_base + topology.node_body[first_node + root]])
+                omega = angular_part(velocity)
+                of_centre = linear_part(velocity) + wp.cross(omega, arm)
+                public_dof = dof_base + topology.node_qd[first_node + root]
+                write_vec3(joint_qd, public_dof, wp.quat_rotate(step, of_centre))
+                write_vec3(joint_qd, public_dof + 3, wp.quat_rotate(step, omega))
+            for dof in range(first_dof + above, first_dof + end):
+                public_dof = dof_base + topology.dof_public[dof]
+                joint_qd[public_dof] = float(scale * real(joint_qd[public_dof]))
 
     @wp.func
     def is_due(worlds: wp.array[int], world_due: wp.array[int], slot: int) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.rigid_groups import carrier_frame_struct, is_welded, rigid_groups_struct
+from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.lane_motion import LANE_MOTION
@@ -43,6 +44,12 @@ _TILE = """
         dof_base[l] = topology.world_dof.data[world];
         tree_base[l] = topology.world_tree.data[world];
     }
+    bool alike = true;
+    for (int l = 1; l < 8; ++l) alike = alike && is_like(worlds.data[first + l], worlds.data[first]);
+    auto is_welded = [&](int node) {
+        const int index = first_node + node;
+        return topology.node_dof_count.data[index] == 0 && topology.node_parent.data[index] >= 0;
+    };
     T* quats = PLURIVERSE_LANES(4 * node_count);
     T* offsets = PLURIVERSE_LANES(3 * node_count);
     T* velocities = PLURIVERSE_LANES(6 * node_count);
@@ -56,19 +63,11 @@ _SUM = """
         if (!has_motion) continue;
         const int root = topology.tree_node.data[first_tree + tree];
         const int node_end = topology.tree_node_end.data[first_tree + tree];
-        const int count = node_end - root;
         const bool is_free = topology.node_type.data[first_node + root] == FREE;
         const int begin = topology.tree_dof.data[first_tree + tree] + (is_free ? 6 : 0);
         const int end = topology.tree_dof_end.data[first_tree + tree];
 
         int at[8];
-        for (int l = 0; l < 8; ++l) at[l] = 4 * (node_base[l] + root);
-        gather((const S*)data.node_quat.data, at, 4 * count, quats);
-        for (int l = 0; l < 8; ++l) at[l] = 3 * (node_base[l] + root);
-        gather((const S*)data.node_offset.data, at, 3 * count, offsets);
-        for (int l = 0; l < 8; ++l) at[l] = 6 * (node_base[l] + root);
-        gather((const S*)states.node_velocity.data, at, 6 * count, velocities);
-
         T energy = T(0);
         for (int dof = begin; dof < end; ++dof) {
             T speed, armature;
@@ -81,20 +80,37 @@ _SUM = """
         energy = T(0.5) * energy;
         T sums[16];
         for (int k = 0; k < 16; ++k) sums[k] = T(0);
-        for (int local = 0; local < count; ++local) {
-            const int index = first_node + root + local;
-            if (topology.node_dof_count.data[index] == 0 && topology.node_parent.data[index] >= 0) continue;
+        int loaded = root;
+        for (int node = root; node < node_end; ++node) {
+            if (is_welded(node)) continue;
+            if (node >= loaded) {
+                // All carriers up to the next welded node, of which nothing is kept.
+                while (loaded < node_end && (loaded <= node || !is_welded(loaded))) ++loaded;
+                const int run = loaded - node;
+                for (int l = 0; l < 8; ++l) at[l] = 4 * (node_base[l] + node);
+                gather((const S*)data.node_quat.data, at, 4 * run, quats + 4 * node);
+                for (int l = 0; l < 8; ++l) at[l] = 3 * (node_base[l] + node);
+                gather((const S*)data.node_offset.data, at, 3 * run, offsets + 3 * node);
+                for (int l = 0; l < 8; ++l) at[l] = 6 * (node_base[l] + node);
+                gather((const S*)states.node_velocity.data, at, 6 * run, velocities + 6 * node);
+            }
             T group[10];  // mass, centre, inertia about it, in axes of the carrier
-            for (int l = 0; l < 8; ++l) at[l] = (node_base[l] + root + local) * FRAME_SIZE;
-            gather((const S*)groups.carriers.data + MASS_PLACE, at, 10, group);
-            const T* q = quats + 4 * local;
-            const T* o = offsets + 3 * local;
+            if (alike) {
+                const S* one = (const S*)groups.carriers.data + MASS_PLACE
+                    + (node_base[0] + node) * FRAME_SIZE;
+                for (int k = 0; k < 10; ++k) group[k] = T(one[k]);
+            } else {
+                for (int l = 0; l < 8; ++l) at[l] = (node_base[l] + node) * FRAME_SIZE;
+                gather((const S*)groups.carriers.data + MASS_PLACE, at, 10, group);
+            }
+            const T* q = quats + 4 * node;
+            const T* o = offsets + 3 * node;
             const M3 rotation = matrix_from_quat(Q(q[0], q[1], q[2], q[3]));
             const V3 com = V3(o[0], o[1], o[2]) + wp::mul(rotation, V3(group[1], group[2], group[3]));
             V6 own, velocity;
             for (int k = 0; k < 6; ++k) {
                 own[k] = group[4 + k];
-                velocity[k] = velocities[6 * local + k];
+                velocity[k] = velocities[6 * node + k];
             }
             const V6 turned = rotate_sym(rotation, symmetric_matrix(own));
             const V10 inertia = inertia_about_reference(group[0], com, turned);
@@ -123,7 +139,7 @@ def _tile_text(real: Any) -> str:
         "FREE": int(JointType.FREE),
     }
     names = "".join(f"constexpr int {name} = {number};\n" for name, number in numbers.items())
-    return lane_code(real, LANE_MOTION + names + _TILE + _SUM)
+    return lane_code(real, LANE_MOTION + GROUPS_IN_LANES + names + _TILE + _SUM)
 
 
 @functools.cache

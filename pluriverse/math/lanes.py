@@ -74,7 +74,21 @@ _TYPES = (
             }
             transpose(rows, to + k);
         }
-        for (int k = 0; k < count && count < 8; ++k) {
+        typedef E EH __attribute__((ext_vector_type(4), aligned(sizeof(E))));
+        typedef S H __attribute__((ext_vector_type(4)));
+        for (int done = 0; done < count && count >= 4 && count < 8; done += 4) {
+            const int k = done + 4 <= count ? done : count - 4;
+            T rows[8], columns[8];
+            #pragma unroll
+            for (int l = 0; l < 8; ++l) {
+                const H one = __builtin_convertvector(*(const EH*)(from + base[l] + k), H);
+                rows[l] = __builtin_shufflevector(one, one, 0, 1, 2, 3, -1, -1, -1, -1);
+            }
+            transpose(rows, columns);
+            #pragma unroll
+            for (int c = 0; c < 4; ++c) to[k + c] = columns[c];
+        }
+        for (int k = 0; k < count && count < 4; ++k) {
             #pragma unroll
             for (int l = 0; l < 8; ++l) to[k][l] = S(from[base[l] + k]);
         }
@@ -90,7 +104,21 @@ _TYPES = (
             #pragma unroll
             for (int l = 0; l < 8; ++l) *(EV*)(to + base[l] + k) = __builtin_convertvector(rows[l], EV);
         }
-        for (int k = 0; k < count && count < 8; ++k) {
+        typedef S H __attribute__((ext_vector_type(4)));
+        typedef E EH __attribute__((ext_vector_type(4), aligned(sizeof(E))));
+        for (int done = 0; done < count && count >= 4 && count < 8; done += 4) {
+            const int k = done + 4 <= count ? done : count - 4;
+            T columns[8], rows[8];
+            #pragma unroll
+            for (int c = 0; c < 8; ++c) columns[c] = from[k + (c < 4 ? c : 3)];
+            transpose(columns, rows);
+            #pragma unroll
+            for (int l = 0; l < 8; ++l) {
+                const H one = __builtin_shufflevector(rows[l], rows[l], 0, 1, 2, 3);
+                *(EH*)(to + base[l] + k) = __builtin_convertvector(one, EH);
+            }
+        }
+        for (int k = 0; k < count && count < 4; ++k) {
             #pragma unroll
             for (int l = 0; l < 8; ++l) to[base[l] + k] = E(from[k][l]);
         }

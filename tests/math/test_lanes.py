@@ -41,7 +41,7 @@ def round_trip_kernel(real, source_type):
     return run
 
 
-@pytest.mark.parametrize("count", [1, 7, 8, 19, 64])
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 6, 7, 8, 19, 64])
 @pytest.mark.parametrize("source_type", [wp.float32, wp.float64])
 @pytest.mark.parametrize("real", [wp.float32, wp.float64])
 def test_numbers_come_into_lanes_and_back(real, source_type, count):
