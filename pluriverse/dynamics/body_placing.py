@@ -123,6 +123,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         selected: wp.array[int],  # [joint] 0: leave its body as it is; empty: update all
         due: wp.array[int],  # [world] 0: leave it as it is, else only roots have moved; empty: update all
         unsettled: wp.array[int],  # [world] 1: write no bodies; empty: write those of all worlds
+        partly: int,  # 1: write only bodies that the next step reads
         # joint state
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
@@ -200,7 +201,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 linear = linear_part(data.node_velocity[node_base + carrier])
                 loaded = carrier
             if selected.shape[0] == 0 and welded:
-                if writes:
+                if writes and (partly == 0 or groups.node_is_read[index] != 0):
                     weld = groups.welds[node]
                     turned = quat_renormalize(chain_rotation(rotation, weld.rotation))
                     origin = ref + (offset + matrix * weld.position)
@@ -401,6 +402,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         selected: wp.array[int],  # [joint] 0: leave its body as it is; empty: update all
         due: wp.array[int],  # [world] 0: leave it as it is, else only roots have moved; empty: update all
         unsettled: wp.array[int],  # [world] 1: write no bodies; empty: write those of all worlds
+        partly: int,  # 1: write only bodies that the next step reads
         # joint state
         joint_q: wp.array[float],  # [coord]
         joint_qd: wp.array[float],  # [dof]
@@ -422,6 +424,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 groups,
                 due,
                 unsettled,
+                partly,
                 joint_q,
                 joint_qd,
                 data,
@@ -442,6 +445,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 selected,
                 due,
                 unsettled,
+                partly,
                 joint_q,
                 joint_qd,
                 data,
@@ -464,6 +468,8 @@ def place_bodies(
     tree_states: Any,
     groups: RigidGroups,
     real: Any,
+    *,
+    partly: bool = False,
 ) -> None:
     """Place bodies from joint coordinates and velocities, of the worlds listed; entries of -1 name none.
 
@@ -481,6 +487,7 @@ def place_bodies(
         tree_states: The tree states to write.
         groups: The rigid groups, up to date.
         real: Precision of the tree states.
+        partly: Whether only bodies are written that the next step reads (`RigidGroups.node_is_read`).
     """
     lanes = lane_count(model.device)
     launch_kernel(
@@ -498,6 +505,7 @@ def place_bodies(
             selected,
             due,
             unsettled,
+            int(partly),
             joint_q,
             joint_qd,
         ],

@@ -250,7 +250,7 @@ _PLACE = """
             loaded = carrier;
         }
         if (carrier >= 0 && dof_counts[node] == 0) {  // welded
-            if (!writes) continue;
+            if (!writes || (partly && !groups.node_is_read.data[index])) continue;
             T weld[10];  // orientation, position, centre of mass
             load_group(&groups.welds.data->rotation, sizeof(*groups.welds.data), node, 10, weld);
             const V3 origin = wp::add(ref, wp::add(offset, wp::mul(matrix, vec3(weld + 4))));
@@ -338,10 +338,10 @@ _PLACE = """
 def placing_lanes(real: Any) -> SimpleNamespace:
     """Return the function that places worlds in lanes, for scalars of type `real`.
 
-    `place_tile(worlds, first, topology, body_com, groups, due, unsettled, joint_q, joint_qd, data, body_q,
-    body_qd) -> int` places worlds among eight entries of `worlds` from `first` on. It returns a bit for each
-    entry, of value 1 where nothing is left to do for it. Bodies of worlds that are unsettled may be written
-    along with others.
+    `place_tile(worlds, first, topology, body_com, groups, due, unsettled, partly, joint_q, joint_qd, data,
+    body_q, body_qd) -> int` places worlds among eight entries of `worlds` from `first` on. It returns a bit
+    for each entry, of value 1 where nothing is left to do for it. Bodies of worlds that are unsettled may be
+    written along with others.
     """
     groups_struct = rigid_groups_struct(real)
     data_struct = tree_states_struct(real)
@@ -363,6 +363,7 @@ def placing_lanes(real: Any) -> SimpleNamespace:
         groups: wp.ref[groups_struct],
         due: wp.array[int],
         unsettled: wp.array[int],
+        partly: int,
         joint_q: wp.array[float],
         joint_qd: wp.array[float],
         data: wp.ref[data_struct],

@@ -44,13 +44,15 @@ def eval_body_state(
     *,
     due: wp.array | None = None,
     unsettled: wp.array | None = None,
+    partly: bool = False,
 ) -> None:
     """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
 
     `workspace.groups` must be up to date. With `due`, of shape [world], worlds where it is 0 are left as
     they are; in the others only roots may have other coordinates than in the last call. In worlds where
-    `unsettled` is not 0, of the same shape, only the tree states are written. Overwrites
-    `workspace.tree_states`, of which `node_quat` and `node_offset` are a part.
+    `unsettled` is not 0, of the same shape, only the tree states are written. With `partly`, bodies that no
+    stage of the next step reads are left out. Overwrites `workspace.tree_states`, of which `node_quat` and
+    `node_offset` are a part.
     """
     place_bodies(
         model,
@@ -64,6 +66,7 @@ def eval_body_state(
         workspace.tree_states,
         workspace.groups,
         workspace.real,
+        partly=partly,
     )
 
 

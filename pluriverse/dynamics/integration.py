@@ -294,12 +294,14 @@ def integrate(
     *,
     mode: PositionIntegration = PositionIntegration.MIDPOINT,
     control: Control | None = None,
+    partly: bool = False,
 ) -> None:
     """Advance the coordinates by `dt` [s] and refresh the body poses and velocities of `state_out`.
 
     Needs `eval_kinematics(state_in)`, with `SEMI_IMPLICIT` `eval_free_motion(..., mode=mode)` too, and
     `workspace.dof_velocity_next`. `state_out` may be `state_in`, unless
-    the model has kinematic bodies, which follow the targets of `control` (those of the model if None).
+    the model has kinematic bodies, which follow the targets of `control` (those of the model if None). With
+    `partly`, only bodies that the next step reads are written.
     """
     worlds = check_worlds(model, worlds, what="integrate")
     check_state(model, state_in, "integrate: state_in")
@@ -338,8 +340,8 @@ def integrate(
         targets = model if control is None else control
         carry_roots(model, worlds, state_in, state_out, targets, workspace, dt)
     if mode is not PositionIntegration.SEMI_IMPLICIT:
-        eval_body_state(model, worlds, state_out, workspace)
+        eval_body_state(model, worlds, state_out, workspace, partly=partly)
         return
-    eval_body_state(model, worlds, state_out, workspace, unsettled=workspace.world_due)
+    eval_body_state(model, worlds, state_out, workspace, unsettled=workspace.world_due, partly=partly)
     conserve_momenta(model, worlds, state_out, workspace, dt)
-    eval_body_state(model, worlds, state_out, workspace, due=workspace.world_due)
+    eval_body_state(model, worlds, state_out, workspace, due=workspace.world_due, partly=partly)

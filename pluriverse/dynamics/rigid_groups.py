@@ -9,14 +9,15 @@ dynamics go over carriers only, with the mass properties of the groups, and from
 frames of both, in axes of the carriers. A welded body follows by one product with the pose of its carrier.
 
 None of this depends on the joint coordinates, so it is kept from step to step. A user may write to the model
-between two steps: each step compares what the groups were made of with what the model says, bit by bit, and
-makes those of a world anew where something differs.
+between two steps: a step compares what the groups were made of with what the model says, bit by bit, and
+makes those of a world anew where something differs. Steps in a row (`SolverBase.in_row`) compare once.
 """
 
 import functools
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from pluriverse.launch import launch_kernel, world_thread_count
@@ -99,6 +100,7 @@ def rigid_groups_struct(real: Any) -> Any:
         # [4 * world] which world it was last compared with, plus 1; `world_made` of both then; whether they
         # were alike (`rigid_groups_lanes.py`)
         world_likeness: wp.array[int]
+        node_is_read: wp.array[int]  # [template node] 0: welded, and no stage of a step looks up where it is
 
     return RigidGroupsData
 
@@ -340,6 +342,29 @@ def _kernels(real: Any) -> SimpleNamespace:
     return SimpleNamespace(update_groups=update_groups)
 
 
+def _template_nodes(model: Model, bodies: np.ndarray) -> np.ndarray:
+    """Return the nodes, counted over all templates, that move some bodies."""
+    topology = model.topology
+    first_body = topology.world_body.numpy()
+    world = model.structure.body_world.numpy()[bodies]
+    template = model.world_template[world]
+    body = topology.template_body.numpy()[template] + bodies - first_body[world]
+    nodes: np.ndarray = topology.template_node.numpy()[template] + topology.body_node.numpy()[body]
+    return nodes
+
+
+def _find_read_nodes(model: Model) -> np.ndarray:
+    """Return `RigidGroups.node_is_read` of a model without springs."""
+    is_read = np.concatenate(
+        [(template.node_carrier < 0) | (template.node_dof_count > 0) for template in model.templates]
+    )
+    structure = model.structure
+    for name in ("shape_body", "equality_constraint_body1", "equality_constraint_body2"):
+        bodies = getattr(structure, name).numpy()
+        is_read[_template_nodes(model, np.unique(bodies[bodies >= 0]))] = True
+    return is_read.astype(np.int32)
+
+
 class RigidGroups:
     """The rigid groups of all worlds of a model, made once and brought up to date by `update`.
 
@@ -348,6 +373,11 @@ class RigidGroups:
         real: `wp.float32` or `wp.float64`, the precision of what is kept.
     """
 
+    node_is_read: wp.array
+    """0 for welded bodies that no stage of a step reads: those without shapes, constraints and springs,
+    shape [template node]."""
+    leaves_out_bodies: bool
+    """Whether there are such bodies."""
     data: Any
     """The arrays as one `wp.struct` (`rigid_groups_struct(real)`), to pass to a kernel."""
 
@@ -367,6 +397,15 @@ class RigidGroups:
             setattr(self.data, name, wp.zeros_like(getattr(model, name)))
         self.data.world_is_common = wp.zeros(model.world_count, dtype=int, device=device)
         self._keep_common()
+        self.node_is_read = wp.array(_find_read_nodes(model), dtype=int, device=device)
+        self.data.node_is_read = self.node_is_read
+        self.leaves_out_bodies = not self.node_is_read.numpy().all()
+
+    def read_bodies(self, bodies: np.ndarray) -> None:
+        """Let steps place some more bodies, of which a stage looks up where they are."""
+        is_read = self.node_is_read.numpy()
+        is_read[_template_nodes(self._model, bodies)] = 1
+        self.node_is_read.assign(is_read)
 
     def _keep_common(self) -> None:
         """Copy what the model says of the first world of each template."""

@@ -149,10 +149,12 @@ def eval_tree_motion(
     dt: float,
     *,
     mode: PositionIntegration,
+    is_follower: bool = False,
 ) -> None:
     """Do what `eval_kinematics` and `eval_free_motion` do for a step of `dt` [s] (module docstring).
 
-    `mode` is how the step will be integrated.
+    `mode` is how the step will be integrated, `is_follower` whether nobody could write to the model since the
+    step before, so that the rigid groups are up to date.
     """
     together = model.device.is_cpu and not model.has_kinematic_bodies
     if not together or mode is not PositionIntegration.SEMI_IMPLICIT:
@@ -163,7 +165,8 @@ def eval_tree_motion(
     check_state(model, state, "eval_tree_motion: state")
     check_control(model, control, "eval_tree_motion: control")
     check_workspace(model, workspace, "eval_tree_motion")
-    workspace.groups.update(worlds)
+    if not is_follower:
+        workspace.groups.update(worlds)
     eval_tree_states(model, worlds, state, workspace)
     launch_kernel(
         _kernels(workspace.real).compute_tree_motions,

@@ -147,19 +147,32 @@ _MEMORY = """
 
 _OUTWARD = """
     // `kinematics.py`, and the outward parts of `mass_matrix.py` and `bias.py`. Returns the kinetic energy.
+    const int* is_read = groups.node_is_read.data + first_node;
+    auto is_carrier = [&](int index) { return node_carrier[index] < 0 || node_dof_count[index] > 0; };
+    // Calls `move(node, count)` for each run of nodes of a tree of which `holds(index)`.
+    auto for_runs = [&](int tree_node, int node_count, auto holds, auto move) {
+        for (int node = 0, end = 0; node < node_count; node = end) {
+            const bool has = holds(tree_node + node);
+            for (end = node + 1; end < node_count && holds(tree_node + end) == has; ) ++end;
+            if (has) move(node, end - node);
+        }
+    };
     bool has_welded = false;
     auto go_outward = [&](int tree_node, int node_count, int tree_dof) {
         T energy = T(0);
         has_welded = false;
-        load((const S*)states.node_quat.data, world_node, tree_node, 4, node_count, node_quat);
-        load((const S*)states.node_offset.data, world_node, tree_node, 3, node_count, node_offset);
-        load((const S*)states.node_velocity.data, world_node, tree_node, 6, node_count, node_velocity);
+        for_runs(tree_node, node_count, is_carrier, [&](int node, int count) {
+            const int at = tree_node + node;
+            load((const S*)states.node_quat.data, world_node, at, 4, count, node_quat + node);
+            load((const S*)states.node_offset.data, world_node, at, 3, count, node_offset + node);
+            load((const S*)states.node_velocity.data, world_node, at, 6, count, node_velocity + node);
+        });
         for (int node = 0; node < node_count; ++node) {
             const int index = tree_node + node;
-            const int dof_count = node_dof_count[index];
             const int parent = node_carrier[index] - tree_node;
             const bool is_root = node_carrier[index] < 0;
-            if (!is_root && dof_count == 0) {
+            if (!is_carrier(index)) {
+                if (!is_read[index]) continue;
                 has_welded = true;
                 T weld[10];  // WeldFrame
                 load_alike((const S*)groups.welds.data, world_node, index, 10, 10, weld);
@@ -396,11 +409,15 @@ _TREES = """
                 const int at = world_tree[l] + tree;
                 data.tree_ref.data[at] = states.tree_ref.data[at];
             }
-            if (has_welded) {  // those of carriers are what they were
-                store(node_offset, 3, node_count, data.node_offset.data, world_node, tree_node);
-            }
-            store(node_rotation, 9, node_count, data.node_rotation.data, world_node, tree_node);
-            store(node_com, 3, node_count, data.node_com.data, world_node, tree_node);
+            auto is_written = [&](int index) { return is_read[index] != 0; };
+            for_runs(tree_node, node_count, is_written, [&](int node, int count) {
+                const int at = tree_node + node;
+                if (has_welded) {  // those of carriers are what they were
+                    store(node_offset + node, 3, count, data.node_offset.data, world_node, at);
+                }
+                store(node_rotation + node, 9, count, data.node_rotation.data, world_node, at);
+                store(node_com + node, 3, count, data.node_com.data, world_node, at);
+            });
             store(node_composite, 10, 1, data.node_composite.data, world_node, tree_node);
             store(&energy, 1, 1, data.tree_energy.data, world_tree, tree);
             if (dof_count == 0) {

@@ -257,7 +257,7 @@ class StepLoop:
             if horizon is not None and self._world_complete is not None:
                 horizon = dataclasses.replace(horizon, world_complete=self._world_complete)
             self._pipeline.collide(state_in, self.contacts, worlds=worlds, horizon=horizon)
-        if self._pipeline is not None or self.stages:
+        if self.stages or (self._pipeline is not None and not self._solver.places_shapes_in_row):
             index, count = 0, 1  # somebody reads what this step leaves
         with self._solver.in_row(index, count):
             self._solver.step(state_in, state_out, self._control, self.contacts, self._dt, worlds=worlds)

@@ -100,6 +100,8 @@ class SolverBase(abc.ABC):
     chunk_share = 1.0
     """Memory that a step touches for each world, relative to the estimate of `world_byte_counts`. It tells
     how many worlds a thread steps together."""
+    places_shapes_in_row = False
+    """Whether steps in a row (`in_row`) place all bodies that a `CollisionPipeline` reads."""
     has_explicit_drives = False
     """Whether drives act on the state at the start of a step; else on that at its end."""
 
@@ -160,9 +162,10 @@ class SolverBase(abc.ABC):
 
     @contextlib.contextmanager
     def in_row(self, index: int, count: int) -> Iterator[None]:
-        """Let calls of `step` make number `index` of `count` steps between which nobody reads anything.
+        """Let calls of `step` make number `index` of `count` steps between which no user reads or writes.
 
-        So poses and velocities of bodies, and contacts, may be left out of all results but the last.
+        So poses and velocities of bodies, and contacts, may be left out of all results but the last. A
+        `CollisionPipeline` may read between them if `places_shapes_in_row`.
         """
         self._follows_step, self._is_followed = index > 0, index + 1 < count
         try:

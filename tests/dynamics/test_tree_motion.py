@@ -50,8 +50,11 @@ def make_copies(tree, count, rng, *, alike=0):
     return copies
 
 
-def run(cases, real, *, together, listed=None, spoil=None, push=None):
-    """Return the workspace and the model after the stages of all cases, all worlds of one model."""
+def run(cases, real, *, together, listed=None, spoil=None, push=None, read=None):
+    """Return the workspace and the model after the stages of all cases, all worlds of one model.
+
+    Later stages read the bodies `read`, all if None.
+    """
     trees, q, qd = [list(column) for column in zip(*cases, strict=True)]
     model = build_model(trees)
     state, control = model.state(), model.control()
@@ -77,6 +80,7 @@ def run(cases, real, *, together, listed=None, spoil=None, push=None):
         state.body_f.assign(values)
     worlds = model.worlds if listed is None else wp.array(listed, dtype=int, device="cpu")
     workspace = Workspace(model, real)
+    workspace.groups.read_bodies(np.arange(model.body_count) if read is None else read)
     if together:
         eval_tree_motion(model, worlds, state, control, workspace, DT, mode=MODE)
     else:
@@ -153,6 +157,38 @@ def test_bodies_that_spin_have_the_bits_of_the_stages(real):
     for world in range(16):
         assert ran_in_lanes(model, lanes, world)
         assert_world_agrees(model, lanes, world, model, stages, world)
+
+
+def test_welded_bodies_that_nobody_reads_are_left_out():
+    """Of bodies fixed to others only those that a later stage reads are written, with the same bits."""
+    rng = np.random.default_rng(9)
+    cases = make_copies(make_kind(0, JointType.FREE, kinds=[JointType.REVOLUTE, JointType.FIXED]), 8, rng)
+    welded = [joint for joint in range(1, 12) if cases[0][0].joints[joint].kind == JointType.FIXED]
+    assert len(welded) >= 3
+    expected = run(cases, wp.float64, together=True)[1]
+    model, lanes = run(cases, wp.float64, together=True, read=np.zeros(0, dtype=int))
+    template = model.templates[0]
+    left_out = (template.node_carrier >= 0) & (template.node_dof_count == 0)
+    read = template.node_body[left_out][1]  # of the first world: what holds of one holds of all like it
+    some = run(cases, wp.float64, together=True, read=np.array([read]))[1]
+    for world in range(8):
+        for name in WRITTEN["joint"]:
+            whole, none, one = (
+                world_range(model, world, getattr(workspace, name), "joint").copy()
+                for workspace in (expected, lanes, some)
+            )
+            assert np.abs(whole[left_out]).max() > 0.0
+            assert not none[left_out].any()
+            whole[left_out & (template.node_body != read)] = 0.0
+            np.testing.assert_array_equal(one, whole)
+            whole[left_out] = 0.0
+            np.testing.assert_array_equal(none, whole)
+        for kind in ("tree", "dof", "row"):
+            for name in WRITTEN[kind]:
+                np.testing.assert_array_equal(
+                    world_range(model, world, getattr(lanes, name), kind),
+                    world_range(model, world, getattr(expected, name), kind),
+                )
 
 
 def test_a_lane_does_not_notice_the_others():

@@ -133,6 +133,7 @@ class SolverSAP(StepStatus):
         ValueError: If an option's value is not allowed.
     """
 
+    places_shapes_in_row = True
     dynamics: Workspace
     """Kinematics, mass matrix and free motion of the last step."""
     workspace: SapWorkspace | None
@@ -253,9 +254,14 @@ class SolverSAP(StepStatus):
         sap = self.workspace
         assert sap is not None
 
-        control.unify_targets(worlds)
+        is_follower, groups = self._follows_step, self.dynamics.groups
+        partly = self._is_followed and groups.leaves_out_bodies and state_out.body_qdd is None
+        if not is_follower:  # else nobody could write to the control
+            control.unify_targets(worlds)
         mode = self._position_integration
-        eval_tree_motion(model, worlds, state_in, control, self.dynamics, dt, mode=mode)
+        eval_tree_motion(
+            model, worlds, state_in, control, self.dynamics, dt, mode=mode, is_follower=is_follower
+        )
         set_joint_terms(
             model,
             worlds,
@@ -289,6 +295,7 @@ class SolverSAP(StepStatus):
             dt,
             mode=mode,
             control=control,
+            partly=partly,
         )
         finalize_steps(
             model,
@@ -302,7 +309,12 @@ class SolverSAP(StepStatus):
             contact_capacity=self._contact_limit,
             depth_limit=self.options.resting_depth_limit,
             dt=dt,
+            node_is_read=groups.node_is_read,
+            is_follower=is_follower,
+            partly=partly,
         )
+        if is_follower and not self._is_followed and groups.leaves_out_bodies:
+            eval_body_state(model, worlds, state_out, self.dynamics, unsettled=self.world_placed)
         eval_body_accelerations(model, worlds, state_in, state_out, dt)
         self._step_duration = dt
         self.sim_time += dt
@@ -433,6 +445,8 @@ class SolverSAP(StepStatus):
         self._spring_tables[0] = tendons or self._spring_tables[0]
         self._spring_tables[1] = bodies or self._spring_tables[1]
         self._springs = SpringSet(self.model, *self._spring_tables)
+        if bodies is not None:
+            self.dynamics.groups.read_bodies(bodies.body.numpy())
         self._spring_version += 1
         self._workspaces.clear()
         return True

@@ -57,6 +57,7 @@ class StepStatusArrays:
     truncated_step_count: wp.array[int]
     needed_contact_count: wp.array[int]
     world_frozen: wp.array[int]
+    world_placed: wp.array[int]
     resting_depth: wp.array[float]
     deep_time: wp.array[float]
     rested_deep: wp.array[int]
@@ -100,6 +101,27 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         """Write the forces of contacts, whose impulses act for 1 / rate; return the deepest one at rest."""
         ...
 
+    @wp.func
+    def are_finite_read_bodies(
+        topology: wp.ref[Topology],
+        node_is_read: wp.array[int],
+        world: int,
+        body_q: wp.array[wp.transform],
+        body_qd: wp.array[wp.spatial_vector],
+    ) -> bool:
+        """Return whether the bodies of a world are finite that the next step reads."""
+        template = topology.world_template[world]
+        first_node, first_body = topology.template_node[template], topology.template_body[template]
+        base = topology.world_body[world]
+        count = topology.template_body[template + 1] - first_body
+        begin = int(0)
+        for body in range(count):
+            if node_is_read[first_node + topology.body_node[first_body + body]] == 0:
+                if not are_finite_bodies(body_q, body_qd, base + begin, base + body):
+                    return False
+                begin = body + 1
+        return are_finite_bodies(body_q, body_qd, base + begin, base + count)
+
     @wp.kernel(
         enable_backward=False,
         module=kernel_module("pluriverse.solvers.sap.step_status", real, linear),
@@ -109,6 +131,9 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         stride: int,  # number of threads, see `world_thread_count`
         topology: Topology,
         coord_count: wp.array[int],  # [template]
+        node_is_read: wp.array[int],  # [template node]
+        is_follower: int,  # 1: in this row of steps another one came before
+        partly: int,  # 1: only bodies that the next step reads have been written
         sap: SapData,
         arrays: StepStatusArrays,
         contact_capacity: int,
@@ -142,8 +167,18 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
             # to, too.
             body0 = topology.world_body[world]
             body_end = body0 + topology.template_body[template + 1] - topology.template_body[template]
-            if not are_finite_bodies(arrays.body_q_out, arrays.body_qd_out, body0, body_end):
+            if partly != 0:
+                if not are_finite_read_bodies(
+                    topology, node_is_read, world, arrays.body_q_out, arrays.body_qd_out
+                ):
+                    frozen = 1
+            elif not are_finite_bodies(arrays.body_q_out, arrays.body_qd_out, body0, body_end):
                 frozen = 1
+            # A state that this row of steps has reached may lack bodies; the first one has all, as given.
+            if is_follower == 0:
+                arrays.world_placed[world] = 1
+            elif frozen != 0 and arrays.world_frozen[world] == 0:
+                arrays.world_placed[world] = 0
 
             start = sap.contact_start[world]
             count = sap.contact_count[world]
@@ -198,6 +233,9 @@ class StepStatus(SolverBase):
 
     options: SapOptions
     """Options with every default resolved. Also readable as attributes of the solver."""
+    world_placed: wp.array[int]
+    """0 where a world was stopped in a row of steps after the first one, so that bodies which steps in a row
+    leave out are to be placed at the end, shape [world]."""
     last_resting_depth: wp.array[float]
     """Depth of the deepest contact at rest in the last step [m], shape [world]."""
     deep_time: wp.array[float]
@@ -213,6 +251,7 @@ class StepStatus(SolverBase):
         super().__init__(model)
         for name in ("last_resting_depth", "deep_time"):
             setattr(self, name, wp.zeros(model.world_count, dtype=float, device=model.device))
+        self.world_placed = wp.ones(model.world_count, dtype=int, device=model.device)
         self.rested_deep = self.failure_counts("deep")
         for name in ("deep_shape0", "deep_shape1"):
             setattr(self, name, wp.full(model.world_count, -1, dtype=int, device=model.device))
@@ -267,8 +306,15 @@ def finalize_steps(
     contact_capacity: int,
     depth_limit: float,
     dt: float,
+    node_is_read: wp.array,
+    is_follower: bool,
+    partly: bool,
 ) -> None:
-    """Finish a step of `dt` [s]: write contact forces and status, put frozen worlds back to `state_in`."""
+    """Finish a step of `dt` [s]: write contact forces and status, put frozen worlds back to `state_in`.
+
+    `is_follower` is whether another step of a row came before, `partly` whether only bodies that the next one
+    reads (`RigidGroups.node_is_read`) have been written.
+    """
     arrays = StepStatusArrays()
     for name in MOTION_ARRAYS:
         setattr(arrays, f"{name}_in", getattr(state_in, name))
@@ -286,6 +332,7 @@ def finalize_steps(
     arrays.truncated_step_count = solver.truncated_step_count
     arrays.needed_contact_count = solver.needed_contact_count
     arrays.world_frozen = solver.world_frozen
+    arrays.world_placed = solver.world_placed
     arrays.resting_depth = solver.last_resting_depth
     arrays.deep_time = solver.deep_time
     arrays.rested_deep = solver.rested_deep
@@ -299,6 +346,9 @@ def finalize_steps(
             threads,
             model.topology,
             coord_count,
+            node_is_read,
+            int(is_follower),
+            int(partly),
             sap.data,
             arrays,
             contact_capacity,
