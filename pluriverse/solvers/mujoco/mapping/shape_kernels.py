@@ -26,7 +26,7 @@ from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
 from pluriverse.solvers.mujoco.mapping.layout import FieldLayout
 from pluriverse.solvers.mujoco.mapping.mesh_assets import MeshAsset, mesh_box
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.solvers.mujoco.mapping.solref import STILL_FACTOR
+from pluriverse.solvers.mujoco.mapping.solref import softness_of_solimp
 from pluriverse.solvers.mujoco.mapping.stages import (
     composed,
     field_writers,
@@ -55,7 +55,6 @@ FAR_APART = 1e10
 _FAR_APART = wp.constant(wp.float64(FAR_APART))
 _GRID = wp.constant(wp.float64(geoms.PLANE_GRID))
 _HALF = wp.constant(wp.float64(0.5))
-_STILL_FACTOR = wp.constant(STILL_FACTOR)
 
 solref_of_gains = mixing_functions(wp.float64).solref_of_gains
 
@@ -77,6 +76,7 @@ class ShapeMaps:
     site_count: int
     gain_first: int  # place of the first geom of the group among those of all worlds
     is_raw: wp.array[int]  # [row geom] whether its `solref` stays what the asset says
+    softness: wp.array[float]  # [row geom] 1 - dmax of its `solimp`
     # meshes: those of shapes with source s are asset_start[s] to [s + 1]; cones come last
     asset_start: wp.array[int]
     asset_mesh: wp.array[int]  # MuJoCo's mesh
@@ -160,8 +160,10 @@ def assign_assets(maps: ShapeMaps, rows: ModelRows, group: MujocoGroup, assets: 
 def assign_materials(maps: ShapeMaps, rows: ModelRows, plan: GroupPlan, *, margins: bool) -> None:
     """Write the modes that determine the `solref` of geoms, from custom attributes, into maps."""
     maps.has_margin = int(margins)
-    is_raw = geoms.geom_attributes(rows, plan.geoms, plan.worlds)["is_authored"]
-    assign_inplace(maps, "is_raw", is_raw.reshape(-1).astype(np.int32), wp.int32, rows.model.device)
+    attributes, device = geoms.geom_attributes(rows, plan.geoms, plan.worlds), rows.model.device
+    assign_inplace(maps, "is_raw", attributes["is_authored"].reshape(-1).astype(np.int32), wp.int32, device)
+    softness = softness_of_solimp(attributes["solimp"]).reshape(-1).astype(np.float32)
+    assign_inplace(maps, "softness", softness, wp.float32, device)
 
 
 @wp.func
@@ -353,7 +355,7 @@ def shape_kernels(real: Any) -> SimpleNamespace:
             write(fields.external_kd, maps.gain_first + entry, kd)
             if maps.is_raw[entry] == 0:
                 if wp.isnan(ke):
-                    ke = shape_material_ke_per_mass[shape] * float(_STILL_FACTOR)
+                    ke = shape_material_ke_per_mass[shape] * maps.softness[entry]
                     kd = wp.float64(ke) * wp.float64(tau)
                 solref = solref_of_gains(wp.float64(ke), kd, wp.float64(1.0))
                 write(fields.geom_solref, 2 * entry, solref[0])

@@ -20,7 +20,7 @@ unit of mass, and critical damping, b = 2 sqrt(k). So if neither is given the so
 function is `exchange.contact_mixing.mixing_functions(real).solref_of_gains`.
 """
 
-from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP
+import numpy as np
 
 DEFAULT_STIFFNESS = 2500.0
 """Stiffness k of `DEFAULT_SOLREF` per unit of mass [1/s²]."""
@@ -28,5 +28,14 @@ DAMPING_BOUND = 100.0
 """Damping b of `DEFAULT_SOLREF` per unit of mass [1/s]: up to this value it may exceed the critical one."""
 RIGID_SOLREF = (1e-6, 1.0)
 """Stands for an infinite stiffness: faster than any step, so MuJoCo softens it to what the step resolves."""
-STILL_FACTOR = 1.0 - DEFAULT_SOLIMP[1]
-"""Ratio of the stiffness k of a solref to its static stiffness per mass, 1 - dmax."""
+IMPEDANCE_BOUNDS = (0.0001, 0.9999)
+"""Bounds that MuJoCo keeps impedances in (`mjMINIMP`, `mjMAXIMP`)."""
+
+
+def softness_of_solimp(solimp: np.ndarray) -> np.ndarray:
+    """Return 1 - dmax, the ratio of the stiffness k of a solref to its static stiffness per mass.
+
+    Args:
+        solimp: Impedances, shape [..., 5].
+    """
+    return 1.0 - np.clip(solimp[..., 1], *IMPEDANCE_BOUNDS)

@@ -217,6 +217,27 @@ def test_a_stiffness_per_mass_is_the_solref_that_it_was_made_of(stage):
         np.testing.assert_allclose(group.value("geom_solref")[0][0], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "solimp", ["0.9 0.95 0.001", "0.9 0.99 0.003", "0 0.5 0.01", "0.8 1 0.01"], ids=lambda solimp: solimp
+)
+def test_an_imported_solref_comes_back_beside_any_solimp(solimp):
+    """A conversion and its inverse cancel: k / (1 - dmax) (1 - dmax) = k, whatever the impedance."""
+    document = f"""<mujoco><worldbody><body pos="0 0 1"><freejoint/>
+      <geom name="stiff" size="0.1" solref="0.01 1" solimp="{solimp}"/>
+      <geom name="light" size="0.1" solref="0.03 0.5" solimp="{solimp}"/>
+      <geom name="gains" size="0.1" solref="-400 -30" solimp="{solimp}"/>
+    </body></worldbody></mujoco>"""
+    builder = pv.ModelBuilder()
+    with pytest.warns(match="solref"):
+        builder.add_mjcf(document)
+    (group,) = pv.SolverMuJoCo(builder.finalize("cpu")).groups
+    authored = mujoco.MjModel.from_xml_string(document)
+    np.testing.assert_allclose(group.value("geom_solimp")[0], authored.geom_solimp, rtol=1e-6)
+    # Two negative numbers are k and b; the same constraint is timeconst = 2 / b, dampratio = b / (2 sqrt(k)).
+    expected = [authored.geom_solref[0], authored.geom_solref[1], [2.0 / 30.0, 30.0 / (2.0 * 20.0)]]
+    np.testing.assert_allclose(group.value("geom_solref")[0], expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("stage", ["host", "device"])
 def test_stiffness_of_contacts_may_be_given_taken_back_and_infinite(stage):
     """Given, it is that of 1 kg; not given, MuJoCo's own; infinite, faster than any step, but a number."""
