@@ -255,6 +255,7 @@ def _finish(
     drive_modes: dict[str, DofDriveMode] | None = None,
     own_name: Callable[[str, str], str] | None = None,
 ) -> Asset:
+    builder.own_gravity = None  # that of the simulation acts, whatever the file says
     if options.replace_cylinder_with_capsule:
         kinds = builder.shape_type.copy()
         builder.shape_type = np.where(kinds == GeoType.CYLINDER, int(GeoType.CAPSULE), kinds)

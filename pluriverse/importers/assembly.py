@@ -249,6 +249,9 @@ def _add_joint(
         builder.joint_q[coord : coord + 7] = [*pose.position, *pose.quat]
         rotation = xform.matrix
         builder.joint_qd[dof : dof + 6] = [*(rotation @ joint.qd[:3]), *(rotation @ joint.qd[3:])]
+        for name in ("armature", "damping", "friction"):
+            if getattr(joint, name):
+                getattr(builder, f"joint_{name}")[dof : dof + 6] = getattr(joint, name)
         return index
     common["parent_xform"] = _transform(xform @ joint.parent_frame)
     common["child_xform"] = _transform(joint.child_frame)

@@ -126,9 +126,9 @@ class JointDescription:
     armature: float | None = None
     """Inertia added on every degree of freedom of a ball joint [kg·m²]."""
     damping: float | None = None
-    """Passive damping of every degree of freedom of a ball joint [N·m·s/rad]."""
+    """Passive damping of every degree of freedom of a ball or free joint [N·m·s/rad, N·s/m]."""
     friction: float | None = None
-    """Dry friction of every degree of freedom of a ball joint [N·m]."""
+    """Dry friction of every degree of freedom of a ball or free joint [N·m, N]."""
     filter_parent: bool = True
     """Whether the links on both sides do not collide with each other."""
     is_kept: bool = False

@@ -28,6 +28,12 @@ from pluriverse.importers.mjcf_observers import add_cameras, add_sensors, add_vi
 from pluriverse.importers.mjcf_rows import RowWriter
 from pluriverse.importers.mjcf_sensors import SensorReader
 from pluriverse.importers.mjcf_source import check_numbers, read_mjcf
+from pluriverse.importers.mjcf_switches import (
+    adopt_gravity,
+    apply_switches,
+    disabled_flags,
+    gravity_to_adopt,
+)
 from pluriverse.importers.mjcf_unsupported import report_unsupported
 from pluriverse.importers.option_checks import check_factor, check_hull_limit, read_patterns
 from pluriverse.importers.options import MjcfOptions, MjcfSettings
@@ -62,6 +68,8 @@ def import_mjcf(
         settings["floating"] = False  # a joint to that body takes the place of the free one
     custom.bind(document)
     check_numbers(document)
+    if not custom.namespace.is_asked:
+        apply_switches(document, report)
     label = free_label(builder, document.spec.modelname or "mjcf")
     robot = RobotDescription(label, document.name, filter_static_parent=False)
     report.label = robot.label
@@ -77,7 +85,8 @@ def import_mjcf(
     if not settings["skip_equality_constraints"]:
         add_equalities(robot, document, link_of_joint, link_of_body, settings, report)
     give_drives("add_mjcf", robot, settings["drive_gains"], settings["effort_limit"])
-    report_unsupported(document, builder, settings, report, attachment.upright)
+    report_unsupported(document, settings, report)
+    gravity = gravity_to_adopt(document, builder, attachment.upright, report)
     repair_masses(
         robot,
         report,
@@ -96,6 +105,8 @@ def import_mjcf(
         )
     report.emit(strict=settings["strict"])
     custom.set_options()
+    if gravity is not None:
+        adopt_gravity(builder, gravity)
     placement = assemble(
         builder,
         merge_joint_chains(robot),
@@ -107,7 +118,8 @@ def import_mjcf(
     )
     rows = RowWriter(builder, document, placement)
     if settings["scale"] == 1.0:
-        rows.add_pairs()
+        if custom.namespace.is_asked or "contact" not in disabled_flags(document):
+            rows.add_pairs()
         rows.add_tendons()
     rows.add_actuators(drives, controls, settings)
     cameras = add_cameras(builder, document, placement, pose, settings["scale"])

@@ -24,7 +24,7 @@ from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_a
 from pluriverse.importers.mjcf_repair import BOUND
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.options import MjcfSettings
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import JointTargetMode, JointType
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco.mjtJoint
@@ -167,7 +167,14 @@ def _joint(
     if kind in (FREE, BALL):
         custom |= options["custom"].of_dof(joint, name)
     if kind == FREE:
-        return dataclasses.replace(_free_joint(label, frame), custom=custom, origin=origin)
+        return dataclasses.replace(
+            _free_joint(label, frame),
+            armature=armature,
+            damping=damping,
+            friction=friction,
+            custom=custom,
+            origin=origin,
+        )
     anchor = make_frame(options["scale"] * model.jnt_pos[joint])
     if kind == BALL:
         return JointDescription(
@@ -235,11 +242,15 @@ def _report_joint(
         and not (kept and kept("stiffness of a ball joint", name))
     ):
         report.add("stiffness of a ball or free joint", name, "it has no spring")
-    if kind == FREE:
-        end = dof + 6
+    if kind == FREE and np.any(model.body_ipos[model.jnt_bodyid[joint]] != 0.0):
         for quantity in ("armature", "damping", "frictionloss"):
-            if np.any(getattr(model, f"dof_{quantity}")[dof:end] != 0.0):
-                report.add(f"{quantity} of a free joint", name, f"it moves without {quantity}")
+            if np.any(getattr(model, f"dof_{quantity}")[dof : dof + 6] != 0.0):
+                report.add(
+                    f"{quantity} of a free joint",
+                    name,
+                    "it acts on the velocity of the centre of mass, in MuJoCo on that of the body's origin",
+                    ImportSeverity.NOTE,
+                )
     for quantity, row in (("stiffnesspoly", joint), ("dampingpoly", dof)):
         table = getattr(model, f"{'jnt' if quantity[0] == 's' else 'dof'}_{quantity}", None)
         if table is not None and np.any(table[row] != 0.0):

@@ -329,7 +329,6 @@ UNSUPPORTED = {
         '<tendon><fixed name="t"><joint joint="hinge" coef="1"/></fixed></tendon>',
         "it exerts nothing",
     ),
-    "option gravity": ("", '<option gravity="0 0 -1.62"/>', "set builder.gravity"),
     "option density, viscosity": ("", '<option viscosity="1"/>', "no fluid"),
     "gravcomp": ('<body name="c" gravcomp="1"><geom size="0.1"/></body>', "", "gravity acts"),
     "actuator: its transmission is not a joint": (
