@@ -60,8 +60,8 @@ from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 START_OLD = wp.constant(0)
 START_SOLUTION = wp.constant(1)
 START_WRITTEN = wp.constant(2)
-# Iterations with Coulomb's law in the space of contacts. Where drives reach their limits in turns, as of legs
-# that are pushed, they may go in circles.
+# Iterations with Coulomb's law in the space of contacts, for each problem that bounds of recovery make. Where
+# drives reach their limits in turns, as of legs that are pushed, they may go in circles.
 COULOMB_ITERATIONS_MAX = wp.constant(6)
 # What the kernel is at: a direction from the space of contacts, the terms of joints at its end, or Newton's
 # method with a line search.
@@ -69,6 +69,8 @@ SOLVING, CHECKING, ITERATING = wp.constant(0), wp.constant(1), wp.constant(2)
 # Whole steps along such directions before the first line search.
 SOLVES_MAX = wp.constant(3)
 # How many times as accurate impulses from the space of contacts are to be, to be taken without a gradient.
+# For tolerances below that, whole steps are made as well, and iterations go on from where they end: Coulomb's
+# law may have several solutions, and which one is found is not to depend on the tolerance.
 SPACE_MARGIN = 10.0
 # Factors are kept for the next direction where two such directions likely end the iteration: contacts at rest
 # took a second factorization a step, since the friction of one of them turned by a hundredth. The first of
@@ -175,6 +177,7 @@ def _kernels(
         alpha = real(1.0)
         iteration, trials, failure, round = int(0), int(0), int(0), int(0)
         coulomb = int(options.friction_follows)  # 1: Coulomb's law in the space of contacts, else convex
+        coulomb_end = int(COULOMB_ITERATIONS_MAX)  # iteration from which it is convex
         dilation_round = int(DILATION_ROUNDS_MAX)  # none
         step = real(0.0)  # along the direction, not made yet
         is_start, has_momenta, solves = int(1), int(0), int(0)
@@ -200,11 +203,7 @@ def _kernels(
         if active == 0:
             by_optimality = 1
         if wp.static(linear is real and not moments):
-            if (
-                few_contacts != 0
-                and options.iterations_max > SOLVES_MAX
-                and options.optimality_rel_tol >= wp.static(real(SPACE_MARGIN * space_tolerance))
-            ):
+            if few_contacts != 0 and options.iterations_max > SOLVES_MAX:
                 state = SOLVING
 
         while running != 0:
@@ -248,9 +247,11 @@ def _kernels(
                 state = SOLVING
                 allowed = options.optimality_abs_tol + options.optimality_rel_tol * error[1]
                 if error[0] <= allowed and wp.abs(cost) < real(wp.inf):
+                    state = ITERATING
+                    if options.optimality_rel_tol < wp.static(real(SPACE_MARGIN * space_tolerance)):
+                        continue
                     by_optimality = 1
                     running = 0
-                    state = ITERATING
                 elif solves >= SOLVES_MAX:
                     is_start = 1
                 else:
@@ -280,9 +281,11 @@ def _kernels(
                     if wp.abs(cost - cost_previous) < slack:
                         by_cost = 1
                         running = 0
-                if coulomb != 0 and (stagnates != 0 or iteration >= COULOMB_ITERATIONS_MAX):
+                if coulomb != 0 and (
+                    stagnates != 0 or iteration >= coulomb_end or iteration < int(solves > 0)
+                ):
                     # Solved up to rounding, for a tolerance below the default.
-                    # Convex friction would be further off.
+                    # Convex friction would be further off, and so may be another solution.
                     if norms[0] <= real(OPTIMALITY_DEFAULT) * wp.max(norms[1], norms[2]):
                         by_cost = 1
                         few_contacts = 1
@@ -300,6 +303,7 @@ def _kernels(
                 # two costs are not to be compared: as after a step of no length.
                 again = 1
                 round += 1
+                coulomb_end = iteration + COULOMB_ITERATIONS_MAX
                 alpha = real(0.0)
                 by_optimality, by_cost = 0, 0
                 running = 1
@@ -365,7 +369,7 @@ def _kernels(
                 if state == SOLVING and is_exact == 0 and solves > 0:
                     is_start = 1
                     continue
-                if coulomb != 0 and (few_contacts == 0 or iteration >= COULOMB_ITERATIONS_MAX):
+                if coulomb != 0 and (few_contacts == 0 or iteration >= coulomb_end):
                     # From here on friction is convex, but for what `dilation` takes out of it.
                     coulomb = 0
                     release_bounds(sap, world)
