@@ -135,6 +135,7 @@ def _show_summary(session: Session, report: Any, prepare_time: float, warning_te
     )
     table.add_row("Truncated world-steps", _count(report.truncated_step_count))
     table.add_row("Unconverged world-steps", _count(report.unconverged_step_count))
+    table.add_row("World-steps with approximate friction", f"{report.approximated_step_count:,}")
     frozen = report.frozen_worlds
     shown = ", ".join(str(world) for world in frozen[:8]) + (", ..." if len(frozen) > 8 else "")
     table.add_row("Frozen worlds", f"[red]{len(frozen):,}[/red] ({shown})" if frozen else "0")

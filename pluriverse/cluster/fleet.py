@@ -364,6 +364,7 @@ def joined_report(reports: Sequence[SimulationReport]) -> SimulationReport:
         iteration_count_peak=max(report.iteration_count_peak for report in reports),
         unconverged_step_count=sum(report.unconverged_step_count for report in reports),
         readmitted_step_count=sum(report.readmitted_step_count for report in reports),
+        approximated_step_count=sum(report.approximated_step_count for report in reports),
         truncated_step_count=sum(report.truncated_step_count for report in reports),
         frozen_worlds=tuple(world for report in reports for world in report.frozen_worlds),
     )

@@ -27,6 +27,7 @@ class Figures:
         self._step_start = step_count
         self._unconverged_start = _total(self._solver.unconverged_step_count)
         self._readmitted_start = _total(self._solver.readmitted_step_count)
+        self._approximated_start = _total(self._solver.approximated_step_count)
         self._truncated_start = _total(self._solver.truncated_step_count)
         self.wall_time = 0.0
         """Time spent in steps [s]."""
@@ -47,6 +48,7 @@ class Figures:
             iteration_count_peak=int(statistics.iteration_peak.numpy().max(initial=0)),
             unconverged_step_count=_total(solver.unconverged_step_count) - self._unconverged_start,
             readmitted_step_count=_total(solver.readmitted_step_count) - self._readmitted_start,
+            approximated_step_count=_total(solver.approximated_step_count) - self._approximated_start,
             truncated_step_count=_total(solver.truncated_step_count) - self._truncated_start,
             frozen_worlds=tuple(np.flatnonzero(solver.world_frozen.numpy()).tolist()),
         )

@@ -25,6 +25,10 @@ class SimulationReport:
     """Largest number of solver iterations for a world in a step."""
     unconverged_step_count: int
     """Steps that ended without convergence, summed over worlds."""
+    approximated_step_count: int
+    """Steps in which contacts that slide met Coulomb's law approximately, summed over worlds: of `SolverSAP`,
+    in worlds of many contacts, or where no solution of the law was found. Some contact that pushes opened by
+    1 mm/s more than the law allows, or less."""
     truncated_step_count: int
     """Steps that lost contacts for lack of slots, summed over worlds."""
     readmitted_step_count: int

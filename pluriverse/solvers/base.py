@@ -79,6 +79,9 @@ class SolverBase(abc.ABC):
     """Contacts of the last step for which there was no slot, shape [world]."""
     unconverged_step_count: wp.array[int]
     """Steps so far that ended without convergence, shape [world]."""
+    approximated_step_count: wp.array[int]
+    """Steps so far in which friction met Coulomb's law approximately where it was to follow it, shape
+    [world]."""
     truncated_step_count: wp.array[int]
     """Steps so far that lost a contact for want of slots, shape [world]."""
     needed_contact_count: wp.array[int]
@@ -123,6 +126,7 @@ class SolverBase(abc.ABC):
             "last_truncated_contact_count",
             "needed_contact_count",
             "readmitted_step_count",
+            "approximated_step_count",
         ):
             setattr(self, name, wp.zeros(model.world_count, dtype=wp.int32, device=model.device))
         shape = (len(FAILURE_KINDS), model.world_count)

@@ -104,3 +104,33 @@ def test_a_box_slides_alike_in_a_world_of_too_many_contacts_for_contact_space():
     assert hop < 1e-4
     way = simulation.state.body_q.numpy()[0, 0] - first[0]
     np.testing.assert_allclose(way, speed**2 / (2.0 * GRAVITY), atol=0.6 * speed * dt)
+
+
+@pytest.mark.parametrize("law", ["coulomb", "convex"])
+def test_steps_with_approximate_friction_are_counted_by_world(law):
+    """Nine boxes that strike the ground askew have too many contacts for an exact solution, one box has not.
+
+    Convex friction that was asked for approximates nothing.
+    """
+    config, builder = ShapeConfig(mu=1.0, density=1000.0), ModelBuilder()
+    for count in (1, 9):
+        world = ModelBuilder()
+        for index in range(count):
+            body = world.add_body(xform=((0.0, float(index), 0.102), (0.0, 0.0, 0.0, 1.0)))
+            world.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1, cfg=config)
+        builder.add_world(world)
+    builder.add_ground_plane(cfg=config)
+    model = builder.finalize("cpu")
+    simulation = Simulation(model, SolverSAP(model, friction_law=law), dt=0.005, threads=1)
+    state = simulation.state
+    velocity = np.zeros((10, 6), np.float32)
+    velocity[:, 0], velocity[:, 2] = np.linspace(1.0, 3.0, 10), -1.0
+    state.joint_qd.assign(velocity.ravel())
+    eval_fk(model, state.joint_q, state.joint_qd, state)
+    simulation.step(10)
+    counts = simulation.solver.approximated_step_count.numpy()
+    assert counts[0] == 0
+    assert (counts[1] > 0) == (law == "coulomb")
+    assert simulation.report().approximated_step_count == counts.sum()
+    simulation.clear_report()
+    assert simulation.report().approximated_step_count == 0

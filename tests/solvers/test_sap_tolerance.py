@@ -1,4 +1,4 @@
-"""A tighter tolerance of `SolverSAP` gives more digits of the same solution, where Coulomb's law has several."""
+"""A tighter tolerance of `SolverSAP` keeps to the same solution where Coulomb's law has several."""
 
 import pytest
 

@@ -308,6 +308,7 @@ class SolverSAP(StepStatus):
             self,
             contact_capacity=self._contact_limit,
             depth_limit=self.options.resting_depth_limit,
+            follows_coulomb=self.options.friction_law == "coulomb",
             dt=dt,
             node_is_read=groups.node_is_read,
             is_follower=is_follower,
@@ -508,6 +509,7 @@ class SolverSAP(StepStatus):
         self.sim_time, self.frame_id = 0.0, 0
         for counts in (
             self.unconverged_step_count,
+            self.approximated_step_count,
             self.truncated_step_count,
             self.needed_contact_count,
             self.readmitted_step_count,

@@ -30,6 +30,9 @@ SPEED_MAX = wp.constant(1.0e12)
 RESTING_SPEED = wp.constant(0.01)
 # Time [s] for which a world has to rest too deep before it is reported: longer than an impact lasts.
 RESTING_TIME = wp.constant(0.2)
+# Contacts that push open this much [m/s] faster or slower than Coulomb's law has them open before the step
+# counts as approximated: far above rounding, and 5 µm in a step of 5 ms.
+OPENING_MAX = wp.constant(0.001)
 
 
 @wp.struct
@@ -54,6 +57,7 @@ class StepStatusArrays:
     contact_count: wp.array[int]
     truncated_contact_count: wp.array[int]
     unconverged_step_count: wp.array[int]
+    approximated_step_count: wp.array[int]
     truncated_step_count: wp.array[int]
     needed_contact_count: wp.array[int]
     world_frozen: wp.array[int]
@@ -90,6 +94,19 @@ _FORCES = """
     return deepest;
 """
 
+_APPROXIMATES = """
+    const long long size = sap.contact_rn.strides[0];
+    for (int slot = first; slot < end; ++slot) {
+        auto entry = [&](const auto& array) { return (const V*)((const char*)array.data + size * slot); };
+        const V normal = entry(sap.contact_impulse)[2];
+        if (!(normal > V(0))) continue;
+        const V wanted = *entry(sap.contact_bias) - *entry(sap.contact_rn) * normal;
+        const V excess = entry(sap.contact_velocity)[2] - wanted;
+        if (excess > V(OPENING_MAX) || excess < -V(OPENING_MAX)) return 1;
+    }
+    return 0;
+"""
+
 
 @functools.cache
 def _kernels(real: Any, linear: Any) -> SimpleNamespace:
@@ -99,6 +116,11 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
     @wp.func_native(forces)
     def write_forces(sap: wp.ref[SapData], force: wp.array[wp.vec3], first: int, end: int, rate: real) -> int:
         """Write the forces of contacts, whose impulses act for 1 / rate; return the deepest one at rest."""
+        ...
+
+    @wp.func_native(f"using V = {CTYPE[real]}; constexpr double OPENING_MAX = {OPENING_MAX};" + _APPROXIMATES)
+    def approximates(sap: wp.ref[SapData], first: int, end: int) -> int:
+        """Return whether a contact that pushes opens faster or slower than Coulomb's law has it open."""
         ...
 
     @wp.func
@@ -138,6 +160,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         arrays: StepStatusArrays,
         contact_capacity: int,
         depth_limit: real,  # m
+        follows_coulomb: int,  # 1: friction is to follow Coulomb's law, 0: it is meant to be convex
         dt: real,
     ):
         thread, _ = wp.tid()
@@ -210,6 +233,10 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
                     arrays.needed_contact_count[world] = needed
                 if sap.converged[world] == 0:
                     arrays.unconverged_step_count[world] = arrays.unconverged_step_count[world] + 1
+                if follows_coulomb != 0:
+                    arrays.approximated_step_count[world] = arrays.approximated_step_count[
+                        world
+                    ] + approximates(sap, start, start + count)
             arrays.resting_depth[world] = float(depth)
             deep_time = float(0.0)
             if depth > depth_limit:
@@ -225,7 +252,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
             arrays.contact_count[world] = wp.min(count, contact_capacity)
             arrays.truncated_contact_count[world] = wp.max(truncated, 0)
 
-    return SimpleNamespace(finalize_step=finalize_step, write_forces=write_forces)
+    return SimpleNamespace(finalize_step=finalize_step, write_forces=write_forces, approximates=approximates)
 
 
 class StepStatus(SolverBase):
@@ -305,6 +332,7 @@ def finalize_steps(
     *,
     contact_capacity: int,
     depth_limit: float,
+    follows_coulomb: bool,
     dt: float,
     node_is_read: wp.array,
     is_follower: bool,
@@ -329,6 +357,7 @@ def finalize_steps(
     arrays.contact_count = solver.last_contact_count
     arrays.truncated_contact_count = solver.last_truncated_contact_count
     arrays.unconverged_step_count = solver.unconverged_step_count
+    arrays.approximated_step_count = solver.approximated_step_count
     arrays.truncated_step_count = solver.truncated_step_count
     arrays.needed_contact_count = solver.needed_contact_count
     arrays.world_frozen = solver.world_frozen
@@ -353,6 +382,7 @@ def finalize_steps(
             arrays,
             contact_capacity,
             depth_limit,
+            int(follows_coulomb),
             dt,
         ],
         device=model.device,
