@@ -27,6 +27,21 @@ _SUM = """
 """
 
 
+_SUM_READ = """
+    // As above, of bodies one by one: seven and six numbers in blocks of four that overlap.
+    float parts[4] = {};
+    for (int body = 0; body < count; ++body) {
+        if (!node_is_read.data[first_node + body_node.data[first_body + body]]) continue;
+        const long long at = base + body;
+        const float* q = (const float*)((const char*)body_q.data + body_q.strides[0] * at);
+        const float* v = (const float*)((const char*)body_qd.data + body_qd.strides[0] * at);
+        for (int l = 0; l < 4; ++l) parts[l] += (q[l] + q[3 + l]) + (v[l] + v[2 + l]);
+    }
+    const float sum = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+    return sum - sum == 0.0f;
+"""
+
+
 @wp.func_native(_SUM)
 def are_finite_bodies(
     body_q: wp.array[wp.transform],  # [body] m, xyzw
@@ -35,4 +50,19 @@ def are_finite_bodies(
     end: int,
 ) -> bool:
     """Return whether pose and velocity of some bodies are finite."""
+    ...
+
+
+@wp.func_native(_SUM_READ)
+def are_finite_read_bodies(
+    body_q: wp.array[wp.transform],  # [body] m, xyzw
+    body_qd: wp.array[wp.spatial_vector],  # [body] m/s, rad/s, world axes
+    base: int,
+    count: int,
+    body_node: wp.array[int],  # [template body]
+    first_body: int,
+    node_is_read: wp.array[int],  # [template node]
+    first_node: int,
+) -> bool:
+    """Return whether pose and velocity are finite of those of `count` bodies from `base` on that are read."""
     ...

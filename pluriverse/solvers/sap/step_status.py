@@ -18,7 +18,7 @@ from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
 from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.solvers.base import SolverBase, name_worlds
-from pluriverse.solvers.finite import are_finite_bodies
+from pluriverse.solvers.finite import are_finite_bodies, are_finite_read_bodies
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 from pluriverse.warnings import DeepContactError, DeepContactWarning
@@ -123,27 +123,6 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         """Return whether a contact that pushes opens faster or slower than Coulomb's law has it open."""
         ...
 
-    @wp.func
-    def are_finite_read_bodies(
-        topology: wp.ref[Topology],
-        node_is_read: wp.array[int],
-        world: int,
-        body_q: wp.array[wp.transform],
-        body_qd: wp.array[wp.spatial_vector],
-    ) -> bool:
-        """Return whether the bodies of a world are finite that the next step reads."""
-        template = topology.world_template[world]
-        first_node, first_body = topology.template_node[template], topology.template_body[template]
-        base = topology.world_body[world]
-        count = topology.template_body[template + 1] - first_body
-        begin = int(0)
-        for body in range(count):
-            if node_is_read[first_node + topology.body_node[first_body + body]] == 0:
-                if not are_finite_bodies(body_q, body_qd, base + begin, base + body):
-                    return False
-                begin = body + 1
-        return are_finite_bodies(body_q, body_qd, base + begin, base + count)
-
     @wp.kernel(
         enable_backward=False,
         module=kernel_module("pluriverse.solvers.sap.step_status", real, linear),
@@ -192,7 +171,14 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
             body_end = body0 + topology.template_body[template + 1] - topology.template_body[template]
             if partly != 0:
                 if not are_finite_read_bodies(
-                    topology, node_is_read, world, arrays.body_q_out, arrays.body_qd_out
+                    arrays.body_q_out,
+                    arrays.body_qd_out,
+                    body0,
+                    body_end - body0,
+                    topology.body_node,
+                    topology.template_body[template],
+                    node_is_read,
+                    topology.template_node[template],
                 ):
                     frozen = 1
             elif not are_finite_bodies(arrays.body_q_out, arrays.body_qd_out, body0, body_end):
