@@ -23,6 +23,7 @@ from pluriverse.dynamics.balance import (
     conserve_momenta,
 )
 from pluriverse.dynamics.forward_kinematics import eval_body_state
+from pluriverse.dynamics.free_body_lanes import free_body_lanes
 from pluriverse.dynamics.integration_lanes import integration_lanes
 from pluriverse.dynamics.prescribed import carry_roots
 from pluriverse.dynamics.rigid_groups import group_functions
@@ -30,7 +31,7 @@ from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.conversion import conversion_functions
-from pluriverse.math.lanes import lane_count
+from pluriverse.math.lanes import is_tile, lane_count
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
@@ -67,6 +68,8 @@ def _kernels(real: Any) -> SimpleNamespace:
     does_spin, spin_inertia, drift = spin.does_spin, spin.spin_inertia, spin.drift
     rotated_velocity = spin.rotated_velocity
     advance_scalars = integration_lanes(real, (CONSTRAINED, JOINTS_CONSTRAINED)).advance_scalars
+
+    advance_free_bodies = free_body_lanes(real).advance_free_bodies
 
     @wp.func
     def rotation_over_step(omega: vec3, dt: real, exponential: int) -> quat:
@@ -235,7 +238,25 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd_out: wp.array[float],  # [dof]
     ):
         thread, _ = wp.tid()
-        for slot in range(thread * lanes, wp.min((thread + 1) * lanes, worlds.shape[0])):
+        first = thread * lanes
+        lone_done = int(0)
+        if lanes > 1 and keeps_momentum != 0:
+            if is_tile(worlds, first, topology.world_template):
+                if template_plain[topology.world_template[worlds[first]]] != 0:
+                    lone_done = advance_free_bodies(
+                        worlds,
+                        first,
+                        topology,
+                        joint_X_p,
+                        joint_X_c,
+                        body_com,
+                        joint_q,
+                        data,
+                        dt,
+                        joint_q_out,
+                        joint_qd_out,
+                    )
+        for slot in range(first, wp.min(first + lanes, worlds.shape[0])):
             world = worlds[slot]
             if world < 0:
                 continue
@@ -261,7 +282,14 @@ def _kernels(real: Any) -> SimpleNamespace:
             for k in range(count):
                 local_node = int(k)
                 if roots_only:
-                    local_node = topology.tree_node[first_tree + k]
+                    tree = first_tree + k
+                    local_node = topology.tree_node[tree]
+                    if lone_done != 0 and topology.tree_dof_end[tree] - topology.tree_dof[tree] == 6:
+                        if (
+                            topology.node_type[topology.template_node[template] + local_node]
+                            == JointType.FREE
+                        ):
+                            continue
                 advance_joint(
                     world,
                     local_node,

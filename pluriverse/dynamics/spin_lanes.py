@@ -77,8 +77,8 @@ SPIN_IN_LANES = (
         }
         return small_rotation(theta, result);
     };
-    // `replace_world_forces` of a free body, from its inertia, velocity and force. Returns whether it did.
-    auto replace_gyroscopic = [&](const V10& composite, const T* velocity, T* force, V3& impulse) {
+    // That of a free body.
+    auto spin_inertia = [&](const V10& composite) {
         const T mass = composite[0] > T(least_mass) ? composite[0] : T(least_mass);
         const T scale = T(1) / mass;
         const T hx = composite[1], hy = composite[2], hz = composite[3];
@@ -88,7 +88,11 @@ SPIN_IN_LANES = (
         const T xy = composite[5] + scale * hx * hy;
         const T xz = composite[6] + scale * hx * hz;
         const T yz = composite[8] + scale * hy * hz;
-        const M3 inertia(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+        return M3(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+    };
+    // `replace_world_forces` of a free body, from its inertia, velocity and force. Returns whether it did.
+    auto replace_gyroscopic = [&](const V10& composite, const T* velocity, T* force, V3& impulse) {
+        const M3 inertia = spin_inertia(composite);
         const V3 omega(velocity[0], velocity[1], velocity[2]);
         const V3 momentum = wp::mul(inertia, omega);
         const V3 product = wp::cross(omega, momentum);
