@@ -6,7 +6,8 @@ Writes  node_stiffness_ww, node_stiffness_wv, node_stiffness_vv
 Contacts are taken eight at a time, in the lanes of vectors (`contact_lanes.py`). With W = R G R^T in world
 axes and [r] the matrix of r x, a contact adds [r] W [r]^T, [r] W and W to the blocks of K of each body, of
 which [r] W is that of moments by velocities, and [r_a] W [r_b]^T, [r_a] W, ([r_b] W)^T and W to the blocks
-that couple them.
+that couple them. Where of eight contacts none has a first body that moves, or none a second one, as under a
+robot that lies on the ground, half of these are left out.
 """
 
 import functools
@@ -57,6 +58,15 @@ _MEASURE = (
     load(terms, TERM_COUNT, term);
     load(places, PLACE_COUNT, place);
     lane record[RECORD];
+    bool moves_first = false, moves_second = false;
+    for (int l = 0; l < count; ++l) {
+        moves_first |= *at(sap.contact_node0, slots[l]) >= 0;
+        moves_second |= *at(sap.contact_node1, slots[l]) >= 0;
+    }
+    // The blocks of each body are side by side, with those of velocities by forces between them.
+    const int first_number = moves_first ? 0 : LINEAR / 8 * 8;
+    const int end_number = moves_second ? (moves_first ? RECORD : BETWEEN + 3) : ANGULAR1 + 5;
+    static_assert((BETWEEN + 3) % 8 == 0 && (ANGULAR1 + 5) % 8 == 0, "whole vectors");
     {
     #if defined(__clang__) && !defined(__CUDA_ARCH__)
     #pragma clang fp contract(fast)
@@ -124,14 +134,18 @@ _MEASURE = (
             to[2] = s[0] * rows[1] - s[1] * rows[0];
         }
     };
+    for (int k = first_number; k < end_number; ++k) record[k] = zero;
     for (int r = 0; r < 3; ++r)
         for (int c = 0; c < 3; ++c) record[LINEAR + 3 * r + c] = W[r][c];
-    turn(place + ARM0, W, record + MIXED0);
-    turn(place + ARM1, W, record + MIXED1);
-    turn_rows(record + MIXED0, place + ARM0, record + ANGULAR0);
-    turn_rows(record + MIXED1, place + ARM1, record + ANGULAR1);
-    turn_rows(record + MIXED0, place + ARM1, record + BETWEEN);
-    for (int k = BETWEEN + 9; k < RECORD; ++k) record[k] = zero;
+    if (moves_first) {
+        turn(place + ARM0, W, record + MIXED0);
+        turn_rows(record + MIXED0, place + ARM0, record + ANGULAR0);
+    }
+    if (moves_second) {
+        turn(place + ARM1, W, record + MIXED1);
+        turn_rows(record + MIXED1, place + ARM1, record + ANGULAR1);
+    }
+    if (moves_first && moves_second) turn_rows(record + MIXED0, place + ARM1, record + BETWEEN);
     }
 
     // The sums of each run of contacts between the same bodies.
@@ -142,7 +156,7 @@ _MEASURE = (
     };
     #if defined(__clang__) && !defined(__CUDA_ARCH__)
     typedef T sums __attribute__((ext_vector_type(8), aligned(sizeof(T))));
-    for (int k = 0; k < RECORD; k += 8) {
+    for (int k = first_number; k < end_number; k += 8) {
         lane rows[8];
         transpose(record + k, rows);
         __builtin_memcpy(record + k, rows, sizeof(rows));
@@ -150,7 +164,7 @@ _MEASURE = (
     for (int l = 0; l < count; ++l) {
         const bool begins = is_new(l);
         T* to = out + RECORD * (begins ? runs : runs - 1);
-        for (int k = 0; k < RECORD; k += 8) {
+        for (int k = first_number; k < end_number; k += 8) {
             sums row = __builtin_convertvector(record[k + l], sums);
             if (!begins) row += *(const sums*)(to + k);
             *(sums*)(to + k) = row;
@@ -160,7 +174,7 @@ _MEASURE = (
         last = slots[l];
     }
     #else
-    for (int k = 0; k < RECORD; ++k) out[k] = T(record[k]);
+    for (int k = first_number; k < end_number; ++k) out[k] = T(record[k]);
     out[RECORD - 1] = T(slots[0] - first);
     runs = 1;
     #endif

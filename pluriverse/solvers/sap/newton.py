@@ -76,7 +76,8 @@ SPACE_MARGIN = 10.0
 # took a second factorization a step, since the friction of one of them turned by a hundredth. The first of
 # these numbers is what such a direction leaves of the gradient at best. The other is the share of the
 # tolerance that the gradient has to fall to after it: directions with factors of their own leave far less.
-KEPT_SHARE, KEPT_MARGIN = wp.constant(0.01), wp.constant(0.1)
+# Such a step is a whole one. Where it did not lower the gradient, the next one has its factors and a search.
+KEPT_SHARE, KEPT_MARGIN = wp.constant(0.01), wp.constant(0.2)
 # The Hessian was not positive definite to rounding, or held NaN.
 FACTORIZATION_FAILED = wp.constant(-6)
 
@@ -291,10 +292,14 @@ def _kernels(
                         few_contacts = 1
                         running = 0
                 stagnates = 0
+                had_kept = int(keeps_factors)
                 keeps_factors = 0
                 if running != 0 and has_factors != 0 and alpha == real(1.0):
                     share = wp.max(norms[0] / norm, real(KEPT_SHARE))
-                    keeps_factors = int(share * share * norms[0] <= wanted)
+                    left = share * norms[0]
+                    if had_kept == 0:
+                        left *= share
+                    keeps_factors = int(left <= wanted)
                 norm = real(norms[0])
                 if iteration + solves >= options.iterations_max or not norms[0] < real(wp.inf):
                     stopped = 1
@@ -321,6 +326,8 @@ def _kernels(
             if stopped != 0:
                 running = 0
             if wp.static(linear is real and not moments):
+                if iteration == sweep_iteration and keeps_factors != 0:
+                    sweep_iteration += 1  # a pile at rest is as good as solved
                 if running != 0 and again == 0 and iteration == sweep_iteration:
                     sweep_iteration = -1
                     swept = sweep_impulses(topology, dynamics, sap, world)
@@ -473,21 +480,27 @@ def _kernels(
                             1,
                         )
                         continue
-                line = Line()
-                line.cost = cost
-                line.slope = numbers_dot(sap.gradient, sap.direction, dof0, dof_count)
-                line.energy = energy
-                line.energy_slope = numbers_dot(sap.residual, sap.direction, dof0, dof_count)
-                line.energy_curvature = numbers_dot(sap.direction_momentum, sap.direction, dof0, dof_count)
-                found = search_line(topology, sap, world, options, line, is_exact, coulomb)
-                alpha = found[0]
-                trials += int(found[1])
-                if found[2] != real(0.0) and is_exact != 0:
+                alpha = real(1.0)
+                fault = real(0.0)
+                if keeps_factors == 0:
+                    line = Line()
+                    line.cost = cost
+                    line.slope = numbers_dot(sap.gradient, sap.direction, dof0, dof_count)
+                    line.energy = energy
+                    line.energy_slope = numbers_dot(sap.residual, sap.direction, dof0, dof_count)
+                    line.energy_curvature = numbers_dot(
+                        sap.direction_momentum, sap.direction, dof0, dof_count
+                    )
+                    found = search_line(topology, sap, world, options, line, is_exact, coulomb)
+                    alpha = found[0]
+                    trials += int(found[1])
+                    fault = found[2]
+                if fault != real(0.0) and is_exact != 0:
                     few_contacts = 0  # rounding, which another direction may not have
                     stagnates = 1
-                elif found[2] != real(0.0):
+                elif fault != real(0.0):
                     # No step was found, and the next iteration would fail in the same way.
-                    failure = int(found[2])
+                    failure = int(fault)
                     if ok == 0:
                         failure = FACTORIZATION_FAILED
                     running = 0

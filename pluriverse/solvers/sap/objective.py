@@ -7,9 +7,9 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import vec3_type
+from pluriverse.math.row_products import multiply_rows_function
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
@@ -33,7 +33,7 @@ def objective_functions(
     evaluate_joints = joint_objective_functions(real, linear).evaluate_joints
     evaluate_equalities = equality_functions(real, linear).evaluate_equalities
     evaluate_springs = spring_functions(real, linear).evaluate_springs
-    rows_multiply = packed_rows(dynamics_real, real).rows_multiply
+    multiply_rows = multiply_rows_function(dynamics_real, real)
     numbers = number_functions(real)
     numbers_subtract, numbers_work = numbers.numbers_subtract, numbers.numbers_work
     weighted_errors, weighted_gradient = numbers.weighted_errors, numbers.weighted_gradient
@@ -50,14 +50,13 @@ def objective_functions(
         template = topology.world_template[world]
         first = topology.template_dof[template]
         dof0 = topology.world_dof[world]
-        rows_multiply(
+        multiply_rows(
             dynamics.mass_row,
             topology.world_row[world],
             topology.dof_parent,
             topology.dof_depth,
             topology.dof_row,
             first,
-            0,
             topology.template_dof[template + 1] - first,
             x,
             dof0,
