@@ -10,7 +10,9 @@ processes of their own. With one thread the time is that of the processor, other
 
 A faster wrong answer does not count, so each row says how deep shapes are in each other, and how far the
 last step of `SolverSAP` is from that of a solver in double precision, with a tolerance of 1e-10, that was
-given all contacts within the default gap.
+given all contacts within the default gap. It also says how far this step is from the laws themselves, and in
+how many steps friction was approximate: the other solver may have found another solution, or approximate the
+law in the same way.
 """
 
 import argparse
@@ -46,6 +48,7 @@ from benchmarks.motion_scenes import (
     MovingScene,
     write_motion,
 )
+from benchmarks.step_laws import law_violation
 from pluriverse.solvers.mujoco.cpu.clock import clock_pointer
 from pluriverse.warnings import PluriverseWarning
 
@@ -196,7 +199,10 @@ class Ours:
         if self._gap is not None:
             cells["gap, mm"] = f"{1e3 * self._gap:g}"
         if self._name != "mujoco":
+            share = report.approximated_step_count / max(step_count, 1)
+            cells["approx. friction"] = f"{100.0 * share:.1f} %"
             cells["error"] = f"{self.error():.1e}"
+            cells["off the laws, m/s"] = f"{self.violation():.1e}"
         return cells
 
     def error(self) -> float:
@@ -204,6 +210,12 @@ class Ours:
         if self._single_steps is None:
             self._single_steps = self._make_single_steps()
         return step_error(self._simulation, *self._single_steps)
+
+    def violation(self) -> float:
+        """Return by how much the step that `error` has made is off any law [m/s or rad/s]."""
+        assert self._single_steps is not None
+        exact, own = self._single_steps
+        return law_violation(own, exact)
 
     def _make_single_steps(self) -> tuple[pv.Simulation, pv.Simulation]:
         """Return an exact simulation of the scene and one as this, which make a step a call."""
