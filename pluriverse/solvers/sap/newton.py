@@ -69,8 +69,8 @@ SOLVING, CHECKING, ITERATING = wp.constant(0), wp.constant(1), wp.constant(2)
 # Whole steps along such directions before the first line search.
 SOLVES_MAX = wp.constant(3)
 # How many times as accurate impulses from the space of contacts are to be, to be taken without a gradient.
-# For tolerances below that, whole steps are made as well, and iterations go on from where they end: Coulomb's
-# law may have several solutions, and which one is found is not to depend on the tolerance.
+# For tolerances below that, whole steps are made as well, and their gradient is evaluated: Coulomb's law may
+# have several solutions, and which one is found is not to depend on the tolerance.
 SPACE_MARGIN = 10.0
 # Factors are kept for the next direction where two such directions likely end the iteration: contacts at rest
 # took a second factorization a step, since the friction of one of them turned by a hundredth. The first of
