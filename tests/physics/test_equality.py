@@ -1,5 +1,7 @@
 """Equality constraints against closed forms: linkages, gears, welds, and how far a constraint gives way."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -224,6 +226,63 @@ def test_violated_weld_closes_without_overshoot():
         np.testing.assert_allclose(q[:3], np.array([0.1, -0.2, 0.3]) * 0.5**count, rtol=2e-3 * count)
         angle = 0.4 - 2.0 * np.arctan2(q[5], q[6])
         assert angle == pytest.approx(0.4 * 0.5**count, rel=2e-2)
+
+
+def test_a_weld_far_open_closes_no_faster_than_a_fall():
+    """|v| <= sqrt(2 g |error|) + dt |omega| |v|: twice a fall's time later it is shut, without overshoot."""
+    builder = ModelBuilder(gravity=0.0)
+    body = builder.add_body(mass=1.0, inertia=INERTIA, xform=((0.3, 0.0, 0.0), IDENTITY))
+    builder.add_equality_constraint_weld(-1, body, relpose=((0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)))
+    model = builder.finalize("cpu")
+    solver, state, other = SolverSAP(model), model.state(), model.state()
+    gap, step_count = 0.3, math.ceil(2.0 * math.sqrt(2.0 * 0.3 / 9.81) / DT)
+    swept = 0.0
+    for _ in range(step_count):
+        solver.step(state, other, None, None, DT)
+        state, other = other, state
+        velocity = state.joint_qd.numpy()
+        assert abs(velocity[0]) <= 1.001 * (math.sqrt(2.0 * 9.81 * gap) + DT * swept)
+        swept = abs(velocity[0] * velocity[5])
+        moved = state.joint_q.numpy()[0]
+        assert -1e-6 <= moved <= gap
+        gap = moved
+    assert gap < 1e-5
+    assert abs(state.joint_q.numpy()[5]) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_an_arm_welded_out_of_its_reach_comes_to_rest():
+    """Its hand never flies faster than a fall from the height of the error, about 0.7 m at first."""
+    builder = ModelBuilder(gravity=0.0)
+    upper, lower = (builder.add_link(mass=1.0, com=(0.25, 0.0, 0.0), inertia=INERTIA) for _ in range(2))
+    elbow = ((0.5, 0.0, 0.0), IDENTITY)
+    joints = [
+        builder.add_joint_ball(-1, upper, damping=0.5),
+        builder.add_joint_ball(upper, lower, damping=0.5, parent_xform=elbow),
+    ]
+    builder.add_articulation(joints)
+    turns = np.array([[0.1, 0.2, 0.1, 0.97], [0.1, -0.3, 0.1, 0.9]])
+    builder.joint_q[:] = (turns / np.linalg.norm(turns, axis=1, keepdims=True)).ravel()
+    builder.add_equality_constraint_weld(-1, lower, relpose=((0.52, 0.0, 0.0), (0.0, 0.0, 0.38, 0.92)))
+    model = builder.finalize("cpu")
+    fastest = {}
+    for limited in (True, False):
+        state, _ = simulate(model, 1, dt=0.002, recovery_limited=limited)
+        fastest[limited] = np.abs(state.joint_qd.numpy()).max()
+    assert fastest[False] > 50.0, "without the bound it whirls"
+    assert fastest[True] < 15.0
+    state, _ = simulate(model, 500, dt=0.002)
+    assert np.abs(state.joint_qd.numpy()).max() < 1e-3
+
+
+@pytest.mark.parametrize("speed", [2.0, 10.0])
+@pytest.mark.parametrize("kind", [EqType.CONNECT, EqType.HINGE])
+def test_the_bound_of_recovery_leaves_fast_mechanisms_alone(kind, speed):
+    """What a turning linkage opens in a step is undone as without the bound, to the bit."""
+    builder = four_bar(kind)
+    builder.joint_target_vel[0] = speed
+    model = builder.finalize("cpu")
+    states = [simulate(model, 100, recovery_limited=limited)[0] for limited in (True, False)]
+    np.testing.assert_array_equal(*(state.joint_q.numpy() for state in states))
 
 
 def test_worlds_with_other_constraints_do_not_affect_each_other():

@@ -7,6 +7,16 @@ A constraint with error g and velocity v_c has the cost 1/2 (v_hat - v_c)^T R^-1
 (dt + tau), R = beta^2 / (4 pi^2) w with the effective inverse mass w = ||J diag(A)^-1 J^T||_F / size, as the
 near-rigid contacts of [Castro2022] section V. beta = 0.1 and tau = dt, as for Drake's constraints; a distance
 has tau = 2 dt.
+
+A constraint that starts far open, or that a singular pose keeps open, would take any speed and energy that
+the trees can give: a straight arm whose hand was welded a centimetre out of its reach turned at 90 rad/s
+against its damping. So connections, welds and hinges are asked for no more than the speed of a fall from the
+height of the error, and what the bodies' own turning opens in a step,
+
+    |v_hat| <= sqrt(2 g |error|) + dt sum |omega| |v|,
+
+with the points' velocities v; for rotations g over the radius of gyration sqrt(w / w_angular), and omega^2.
+A mechanism at any speed leaves its constraint by half of the last term per step, and is asked for that much.
 """
 
 import functools
@@ -38,6 +48,9 @@ IMMOBILE = wp.constant(1e-10)
 # closes at v = gap / (h + tau) follows gap' = (1 - b) gap - b gap_before, b = h / (2 h + 2 tau), and stays on
 # its side, so that a rope does not throw back what it catches, if b <= 3 - sqrt(8): tau >= 1.92 h.
 SPAN_TAU = wp.constant(2.0)
+# Acceleration [m/s²] from which the largest velocity of a constraint follows: that of the Earth in any scene,
+# as it only says what is fast.
+PULL = 9.81
 # Velocity [m/s] of a bound that is absent.
 NO_BOUND = wp.constant(-1e30)
 
@@ -72,6 +85,7 @@ class EqualityInputs:
 @functools.cache
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     vec3, vec6, mat33, quat = vec3_type(real), vec6_type(real), mat33_type(real), quat_type(real)
+    vec2 = wp.types.vector(length=2, dtype=real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     last_free_dof = chain_functions(dynamics_real).last_free_dof
     names = (real, linear, dynamics_real)
@@ -90,6 +104,23 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         if length > real(0.0):
             factor = real(2.0) * wp.atan2(length, w) / length
         return factor * axis
+
+    @wp.func(inline=True)
+    def approach(rate: real, error: vec3, pull: real, swept: real) -> vec3:
+        """Return the velocity that is to undo an error: -error `rate`, or slower if the error is large."""
+        result = -rate * error
+        size = wp.length(error)
+        fastest = wp.sqrt(real(2.0) * pull * size) + swept
+        if rate * size > fastest:
+            result = -(fastest / size) * error
+        return result
+
+    @wp.func(inline=True)
+    def swept_rates(rate: vec6, arm: vec3) -> vec2:
+        """Return the centripetal acceleration of a point of a body, and the square of the body's spin."""
+        spin = vec3(rate[0], rate[1], rate[2])
+        velocity = vec3(rate[3], rate[4], rate[5]) + wp.cross(spin, arm)
+        return vec2(wp.length(spin) * wp.length(velocity), wp.dot(spin, spin))
 
     @wp.func(inline=True)
     def diagonal_of_mass(
@@ -142,6 +173,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         dynamics: DynamicsData,
         sap: SapData,
         dt: real,
+        pull: real,
     ):
         thread, _ = wp.tid()
         world = worlds[thread]
@@ -329,7 +361,26 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                 sap.equality[index].error = vec6(
                     misfit[0], misfit[1], misfit[2], apart[0], apart[1], apart[2]
                 )
-                sap.equality[index].bias = -rate * sap.equality[index].error
+                # Fast bodies leave a constraint by this within a step, and may be as fast in returning.
+                swept = vec2()
+                if node1 >= 0:
+                    swept += swept_rates(vec6(dynamics.node_velocity[node0 + node1]), arm1)
+                if node2 >= 0:
+                    swept += swept_rates(vec6(dynamics.node_velocity[node0 + node2]), arm2)
+                linear_bias = approach(rate, apart, pull, dt * swept[0])
+                angular_bias = -rate * misfit
+                if w > real(0.0):
+                    # The same at the radius of gyration that the constraint knows of.
+                    twist = pull * wp.sqrt(w_angular / w)
+                    angular_bias = approach(rate, misfit, twist, dt * swept[1])
+                sap.equality[index].bias = vec6(
+                    angular_bias[0],
+                    angular_bias[1],
+                    angular_bias[2],
+                    linear_bias[0],
+                    linear_bias[1],
+                    linear_bias[2],
+                )
                 if kind == EqType.DISTANCE:
                     least = float(inputs.polycoef[index, 0])
                     most = float(inputs.polycoef[index, 1])
@@ -363,10 +414,12 @@ def set_equality_terms(
     world_frozen: wp.array,
     *,
     dt: float,
+    recovery_limited: bool,
 ) -> None:
     """Write the terms of every equality constraint of the worlds for a step of `dt` [s].
 
-    To be called after `set_contact_terms`, which resets the bodies and trees that take part.
+    With `recovery_limited` large errors are undone no faster than by a fall. To be called after
+    `set_contact_terms`, which resets the bodies and trees that take part.
     """
     inputs = EqualityInputs()
     for name in ("type", "body1", "body2", "anchor", "axis", "torquescale", "relpose"):
@@ -379,9 +432,10 @@ def set_equality_terms(
         setattr(inputs, f"joint_{name}", getattr(model.structure, f"joint_{name}"))
     inputs.joint_q = state.joint_q
     inputs.world_frozen = world_frozen
+    pull = PULL if recovery_limited else math.inf
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).set_equality_term,
         dim=worlds.size,
-        inputs=[worlds, model.topology, inputs, dynamics.data, sap.data, dt],
+        inputs=[worlds, model.topology, inputs, dynamics.data, sap.data, dt, pull],
         device=model.device,
     )

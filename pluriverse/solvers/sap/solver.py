@@ -105,7 +105,8 @@ class SolverSAP(StepStatus):
       foot is braked in the air; otherwise from phi0 / dt, where it would penetrate within the step. Off
       unless a preset is named.
     - `recovery_limited`: whether a contact pushes overlapping shapes apart with no more work than it takes to
-      lift them, besides what a stiffness that was given has stored (`recovery.py`). On in `standard` only.
+      lift them, besides what a stiffness that was given has stored (`recovery.py`), and a constraint between
+      bodies closes no faster than they would fall from its error. On in `standard` only.
     - `friction_law`: `coulomb`, with which a contact that slides stays (`coulomb.py`, `dilation.py`), or
       `convex`, with which it opens at mu times its speed. `coulomb` in `standard` only, and there `convex`
       where `torsional_friction` is on.
@@ -345,7 +346,16 @@ class SolverSAP(StepStatus):
             weight_real=self._weight_real,
         )
         if sap.has_equality:
-            set_equality_terms(model, worlds, state_in, self.dynamics, sap, self.world_frozen, dt=dt)
+            set_equality_terms(
+                model,
+                worlds,
+                state_in,
+                self.dynamics,
+                sap,
+                self.world_frozen,
+                dt=dt,
+                recovery_limited=bool(self.options.recovery_limited),
+            )
         if self._springs is not None:
             set_spring_terms(
                 model, worlds, state_in, self.dynamics, sap, self._springs, self.world_frozen, dt=dt
