@@ -357,7 +357,7 @@ def _kernels(
                 is_exact = int(0)
                 if wp.static(not moments):
                     if few_contacts != 0:
-                        has_factors = 0
+                        has_factors, keeps_factors = 0, 0
                         is_exact = find_direction(
                             topology,
                             dynamics,
