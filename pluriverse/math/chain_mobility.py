@@ -71,11 +71,11 @@ _VELOCITIES = """
             for (; d >= 0; k = up[k], --d) find_row(k, d);
         }
         for (int d = 0; d <= last; d += LANES) {
-            for (int e = last + 1; e < d + LANES; ++e) Y[e] = T(0);
-            T found[LANES], columns[LANES];
+            // Zeros behind the chain are not stored: the compiler would call `memset` for them.
+            T block[LANES], columns[LANES];
             #pragma unroll
-            for (int l = 0; l < LANES; ++l) found[l] = Y[d + l];  // in memory they are not aligned
-            transpose(found, columns);
+            for (int l = 0; l < LANES; ++l) block[l] = d + l <= last ? T(Y[d + l]) : T(0);
+            transpose(block, columns);
             #pragma unroll
             for (int c = 0; c < 7; ++c) *(TU*)(X + stride * c + d) = columns[c];
         }
