@@ -81,7 +81,7 @@ def support_curvature(shape_type: int, size: wp.vec3, n: wp.vec3d) -> wp.mat33d:
         size: Sizes [m].
         n: Direction, frame of the shape.
     """
-    zero = wp.float64(0.0)
+    zero, one = wp.float64(0.0), wp.float64(1.0)
     result = wp.mat33d()
     if shape_type == GeoType.ELLIPSOID:
         x, y, z = wp.float64(size[0]), wp.float64(size[1]), wp.float64(size[2])
@@ -89,12 +89,39 @@ def support_curvature(shape_type: int, size: wp.vec3, n: wp.vec3d) -> wp.mat33d:
         length = wp.length(scaled)
         point = wp.vec3d(scaled[0] * x, scaled[1] * y, scaled[2] * z) / length
         square = wp.mat33d(x * x, zero, zero, zero, y * y, zero, zero, zero, z * z)
-        result = (square - wp.outer(point, point)) / length
+        result = (one / length) * (square - wp.outer(point, point))
     elif shape_type == GeoType.CYLINDER:
         across = wp.sqrt(n[0] * n[0] + n[1] * n[1])
         if across > zero:
             along = wp.vec3d(-n[1] / across, n[0] / across, zero)
             result = (wp.float64(size[0]) / across) * wp.outer(along, along)
+    return result
+
+
+@wp.func
+def curvature_along(shape_type: int, size: wp.vec3, n: wp.vec3d, across: wp.vec3d) -> wp.float64:
+    """Return the component of `support_curvature` along a vector, without the matrix [m].
+
+    Args:
+        shape_type: Type of the shape.
+        size: Sizes [m].
+        n: Direction, frame of the shape, a unit vector.
+        across: Unit vector across it, frame of the shape.
+    """
+    zero = wp.float64(0.0)
+    result = zero
+    if shape_type == GeoType.ELLIPSOID:
+        semi_axes = wp.vec3d(wp.float64(size[0]), wp.float64(size[1]), wp.float64(size[2]))
+        scaled = wp.cw_mul(n, semi_axes)
+        turned = wp.cw_mul(across, semi_axes)
+        squared = wp.dot(scaled, scaled)
+        along = wp.dot(scaled, turned)
+        result = (wp.dot(turned, turned) - along * along / squared) / wp.sqrt(squared)
+    elif shape_type == GeoType.CYLINDER:
+        squared = n[0] * n[0] + n[1] * n[1]
+        if squared > zero:
+            along = n[0] * across[1] - n[1] * across[0]
+            result = wp.float64(size[0]) * along * along / (squared * wp.sqrt(squared))
     return result
 
 
@@ -232,17 +259,20 @@ def connect_features(
         distance = wp.dot(n, w)
         if is_done:
             break
-        curvature = support_curvature(pair.type0, pair.size0, n)
-        curvature += pair.rotation * support_curvature(pair.type1, pair.size1, local) * back
         off = w - distance * n
         turn = wp.vec3d()
         if edges.count == 1:
             across = wp.normalize(wp.cross(n, edges.first))
-            stiffness = wp.dot(across, curvature * across) + distance
+            stiffness = curvature_along(pair.type0, pair.size0, n, across) + distance
+            if is_curved(pair.type1):
+                stiffness += curvature_along(pair.type1, pair.size1, local, back * across)
             if not stiffness > wp.float64(0.0):
                 return connection  # an edge inside the other shape, which separates nothing
             turn = (wp.dot(off, across) / stiffness) * across
         else:
+            curvature = support_curvature(pair.type0, pair.size0, n)
+            if is_curved(pair.type1):
+                curvature += pair.rotation * support_curvature(pair.type1, pair.size1, local) * back
             # Along the normal there is nothing to turn; any stiffness there makes the matrix regular.
             curvature += wp.trace(curvature) * wp.outer(n, n)
             for axis in range(3):

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import warp as wp
 from scipy.spatial.transform import Rotation
 
+from pluriverse.collision.convex.curved import curvature_along, support_curvature
+from pluriverse.types import GeoType
 from tests.collision.pairs import ShapeSpec, box, collide_pairs, cylinder, ellipsoid
 
 SEMI_AXES = np.array([0.03, 0.05, 0.08])
@@ -98,3 +101,47 @@ def test_an_ellipsoid_faces_a_given_point_of_another_shape(name: str, where: str
         np.testing.assert_allclose(contacts.distance, [distances[index]], rtol=0.0, atol=ROUNDING)
         np.testing.assert_allclose(sign * contacts.normal[0], normal, rtol=0.0, atol=NORMAL_ROUNDING)
         np.testing.assert_allclose(found, point, rtol=0.0, atol=2 * ROUNDING)
+
+
+@wp.kernel(enable_backward=False, module="tests.collision.convex.curved")
+def measure_curvatures(
+    shape_type: int,
+    size: wp.vec3,
+    normal: wp.array[wp.vec3d],
+    across: wp.array[wp.vec3d],
+    # out
+    along: wp.array[wp.float64],
+    whole: wp.array[wp.mat33d],
+):
+    thread, _ = wp.tid()
+    along[thread] = curvature_along(shape_type, size, normal[thread], across[thread])
+    whole[thread] = support_curvature(shape_type, size, normal[thread])
+
+
+@pytest.mark.parametrize("shape_type", [GeoType.ELLIPSOID, GeoType.CYLINDER, GeoType.BOX])
+def test_a_curvature_along_a_vector_is_that_of_the_matrix(shape_type):
+    """The matrix is the derivative of support points by the direction, and symmetric: v . H v is its part."""
+    rng = np.random.default_rng(7)
+    size = np.array([0.03, 0.05, 0.08])
+    normal = rng.normal(size=(COUNT, 3))
+    normal[0] = [0.0, 0.0, 1.0]  # along the axis a cylinder has no curvature
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    across = np.cross(normal, rng.normal(size=(COUNT, 3)))
+    across /= np.linalg.norm(across, axis=1)[:, None]
+    along = wp.full(COUNT, np.nan, dtype=wp.float64, device="cpu")
+    whole = wp.empty(COUNT, dtype=wp.mat33d, device="cpu")
+    directions = [wp.array(some, dtype=wp.vec3d, device="cpu") for some in (normal, across)]
+    wp.launch(
+        measure_curvatures,
+        dim=(COUNT, 1),
+        inputs=[int(shape_type), wp.vec3(*size), *directions],
+        outputs=[along, whole],
+        device="cpu",
+    )
+    expected = np.einsum("ni,nij,nj->n", across, whole.numpy(), across)
+    np.testing.assert_allclose(along.numpy(), expected, rtol=1e-13, atol=1e-16)
+    if shape_type == GeoType.ELLIPSOID:
+        step = 1e-6
+        moved = ellipsoid_point(size, normal + step * across) - ellipsoid_point(size, normal - step * across)
+        derivative = np.einsum("ni,ni->n", moved, across) / (2.0 * step)
+        np.testing.assert_allclose(along.numpy(), derivative, rtol=1e-6)
