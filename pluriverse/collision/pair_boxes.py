@@ -6,7 +6,8 @@ Writes  `PairTable.near`: the bits of pairs that surely have no contact are clea
 The broad phase compares boxes along world axes that hold what each shape may move by itself. Of links that
 move together most such boxes overlap. Here the distance of two shapes is bounded by boxes in their own axes,
 or by cylinders if they are round, and compared with how far their relative motion lets them come. That takes
-a few hundred operations, which 16 pairs do together; a pair with a contact needs all of its collider anyway.
+a few hundred operations, which eight pairs do together; a pair with a contact needs all of its collider
+anyway.
 """
 
 from string import Template
@@ -17,12 +18,14 @@ from pluriverse.collision.pair_table import Collider
 from pluriverse.collision.shape_pair import LEAST_SHARE
 from pluriverse.collision.shape_state import ANY_SPEED, ShapePlace, place_fields
 from pluriverse.math.bit_sets import LOWEST_BIT
-from pluriverse.math.lane_records import LANE_RECORDS
+from pluriverse.math.lane_records import lane_records
 
 # By how much a distance from boxes may be off, relative to the lengths in it: a hundred roundings of float32.
 BOX_ROUNDING = 1.0e-5
-# Fewer near pairs than this are left to their colliders, which need less time for them than 16 lanes take.
+# Fewer near pairs than this are left to their colliders, which need less time for them than all lanes take.
 LEAST_PAIRS = wp.constant(3)
+# Mostly no more are near. Where vector units are 256 bits wide, sixteen lanes take twice as long.
+LANE_COUNT = 8
 # Half spaces have no boxes. They come first.
 FIRST_WITH_BOXES = wp.constant(int(Collider.HALF_SPACE) + 1)
 
@@ -194,7 +197,7 @@ def _source(body: str) -> str:
     values = {"LEAST_SHARE": LEAST_SHARE, "BOX_ROUNDING": BOX_ROUNDING, "ANY_SPEED": ANY_SPEED}
     text = _VECTORS + _PICK + body.replace("DISTANCE", _DISTANCE) + _CLEAR
     text = Template(text).substitute({name: f"{float(value)!r}f" for name, value in values.items()})
-    return LOWEST_BIT + LANE_RECORDS + place_fields() + text
+    return LOWEST_BIT + lane_records(LANE_COUNT) + place_fields() + text
 
 
 @wp.func_native(_source(_DISTANT))

@@ -3,8 +3,8 @@
 Reads   body_q, body_qd of the state; shape_body, shape_transform, shape_scale, _margin, _gap of the model
 Writes  `ShapeState`: rotation, position, bounds and motion of every shape; contact counters set to zero
 
-Every shape that can touch something is placed in every step, so this is native code: 16 shapes at a time, one
-component after the other, in loops without branches, which the compiler turns into vector instructions. A
+Every shape that can touch something is placed in every step, so this is native code: eight shapes at a time,
+one component after the other, in loops without branches, which the compiler turns into vector instructions. A
 shape takes 30 ns so, and 56 if each is placed by itself in a Warp function.
 """
 
@@ -31,7 +31,7 @@ from pluriverse.collision.shape_state import (
     place_fields,
 )
 from pluriverse.launch import launch_kernel, world_thread_count
-from pluriverse.math.lane_records import LANE_RECORDS
+from pluriverse.math.lane_records import lane_records
 from pluriverse.types import GeoType
 
 # Largest materials of the world.
@@ -374,7 +374,7 @@ _SCATTER = """
 
 
 _SOURCE = Template(
-    LANE_RECORDS
+    lane_records(8)
     + place_fields()
     + """
     enum { K_ROUND, K_CAPSULE, K_CYLINDER, K_ELLIPSOID, K_BOX };

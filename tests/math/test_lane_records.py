@@ -1,10 +1,12 @@
 """Records in lanes: rows become columns and rows again."""
 
+import functools
+
 import numpy as np
 import pytest
 import warp as wp
 
-from pluriverse.math.lane_records import LANE_RECORDS
+from pluriverse.math.lane_records import lane_records
 
 COUNT = 40
 WIDTH = 7
@@ -39,37 +41,41 @@ _TURN = """
 """.replace("WIDTH", str(WIDTH))
 
 
-@wp.func_native(LANE_RECORDS + _TURN)
-def turn_rows(
-    given: wp.array[float],
-    wide: wp.array[wp.float64],
-    begin: int,
-    count: int,
-    columns: wp.array[float],
-    roundings: wp.array[float],
-    back: wp.array[float],
-    odd: wp.array[int],
-) -> int: ...
+@functools.cache
+def turning_kernel(lanes):
+    @wp.func_native(lane_records(lanes) + _TURN)
+    def turn_rows(
+        given: wp.array[float],
+        wide: wp.array[wp.float64],
+        begin: int,
+        count: int,
+        columns: wp.array[float],
+        roundings: wp.array[float],
+        back: wp.array[float],
+        odd: wp.array[int],
+    ) -> int: ...
+
+    @wp.kernel(enable_backward=False, module=f"tests.math.lane_records_{lanes}")
+    def turn_all(
+        rows: wp.array[float],
+        wide: wp.array[wp.float64],
+        count: int,
+        # out
+        columns: wp.array[float],
+        roundings: wp.array[float],
+        back: wp.array[float],
+        odd: wp.array[int],
+    ):
+        begin = int(0)
+        while begin < count:
+            begin += turn_rows(rows, wide, begin, count, columns, roundings, back, odd)
+
+    return turn_all
 
 
-@wp.kernel(enable_backward=False, module="tests.math.lane_records")
-def turn_all(
-    rows: wp.array[float],
-    wide: wp.array[wp.float64],
-    count: int,
-    # out
-    columns: wp.array[float],
-    roundings: wp.array[float],
-    back: wp.array[float],
-    odd: wp.array[int],
-):
-    begin = int(0)
-    while begin < count:
-        begin += turn_rows(rows, wide, begin, count, columns, roundings, back, odd)
-
-
+@pytest.mark.parametrize("lanes", [8, 16])
 @pytest.mark.parametrize("count", [1, 16, COUNT])
-def test_rows_become_columns_and_rows_again(count):
+def test_rows_become_columns_and_rows_again(count, lanes):
     """Columns hold the bits of the rows, doubles are rounded once, and what is stored is what was loaded."""
     rng = np.random.default_rng(count)
     rows = rng.normal(size=(count, WIDTH)).astype(np.float32)
@@ -78,9 +84,9 @@ def test_rows_become_columns_and_rows_again(count):
     wide = rng.normal(size=(count, WIDTH))
     columns, roundings = (wp.full(WIDTH * count, np.nan, dtype=float, device="cpu") for _ in range(2))
     back = wp.full(WIDTH * count, np.nan, dtype=float, device="cpu")
-    odd = wp.zeros(-(-count // 16), dtype=int, device="cpu")
+    odd = wp.zeros(-(-count // lanes), dtype=int, device="cpu")
     wp.launch(
-        turn_all,
+        turning_kernel(lanes),
         dim=1,
         inputs=[
             wp.array(rows.reshape(-1), dtype=float, device="cpu"),
@@ -96,6 +102,7 @@ def test_rows_become_columns_and_rows_again(count):
     stored = back.numpy().reshape(count, WIDTH)
     np.testing.assert_array_equal(stored[:, :6].view(np.int32), rows[:, :6].view(np.int32))
     assert np.isnan(stored[:, 6]).all()
-    lanes = np.arange(16)[None] + 16 * np.arange(len(odd))[:, None]
-    lanes = np.where(lanes < count, lanes, 16 * np.arange(len(odd))[:, None])
-    np.testing.assert_array_equal(odd.numpy(), ((lanes % 2) << np.arange(16)).sum(axis=1))
+    begin = lanes * np.arange(len(odd))[:, None]
+    taken = begin + np.arange(lanes)[None]
+    taken = np.where(taken < count, taken, begin)
+    np.testing.assert_array_equal(odd.numpy(), ((taken % 2) << np.arange(lanes)).sum(axis=1))

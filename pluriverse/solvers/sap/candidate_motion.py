@@ -20,7 +20,7 @@ from pluriverse.collision.shape_pair import (
 )
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState, place_fields
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.lane_records import LANE_RECORDS
+from pluriverse.math.lane_records import lane_records
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
 
@@ -38,9 +38,9 @@ _RATES = """
     }
 """
 
-# The loop over 16 shapes has no branches, so that the compiler turns it into vector instructions.
+# The loop over eight shapes has no branches, so that the compiler turns it into vector instructions.
 _CHANGES = (
-    LANE_RECORDS
+    lane_records(8)
     + place_fields()
     + """
     typedef decltype(rate.data[0].c[0] + 0) number;
