@@ -9,6 +9,8 @@ The names below load on first use, so that importing the package costs next to n
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pluriverse.garbage_collection import paused_collection
+
 if TYPE_CHECKING:
     from pluriverse.builder import JointDofConfig, ShapeConfig
     from pluriverse.collision import CollisionPipeline, eval_rigid_contact_kinematics
@@ -170,13 +172,15 @@ _LAZY_ROOMS = (
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY_ROOMS:
-        return importlib.import_module(f"pluriverse.{name}")
+        with paused_collection():
+            return importlib.import_module(f"pluriverse.{name}")
     module = _LAZY_MODULES.get(name) or _FOREIGN_NAMES.get(name)
     if module is None:
         from pluriverse.newton_names import missing
 
         raise missing("", name, kind="module")
-    value = getattr(importlib.import_module(module), name)
+    with paused_collection():
+        value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value
 

@@ -22,6 +22,7 @@ from pluriverse.cli.options import (
     WorldsOption,
     flattened,
 )
+from pluriverse.garbage_collection import paused_collection
 
 app = typer.Typer(
     name="pluriverse",
@@ -62,7 +63,8 @@ def _options(
 @flattened
 def run(scene: SceneArgument, options: RunOptions) -> None:
     """Step a scene, show the progress, and end with a summary."""
-    from pluriverse.cli.run import run_scene
+    with paused_collection():
+        from pluriverse.cli.run import run_scene
 
     run_scene(scene, options)
 
@@ -80,7 +82,8 @@ def view(
     options: ViewOptions,
 ) -> None:
     """Step a scene or a robot in real time and show it in the browser, or play a recording."""
-    from pluriverse.cli.view import view_scene
+    with paused_collection():
+        from pluriverse.cli.view import view_scene
 
     view_scene(scene, options)
 
@@ -109,7 +112,8 @@ def export(
 @flattened
 def bench(scene: SceneArgument, options: BenchOptions) -> None:
     """Measure how fast a scene steps, over numbers of worlds."""
-    from pluriverse.cli.bench import bench_scene
+    with paused_collection():
+        from pluriverse.cli.bench import bench_scene
 
     bench_scene(scene, options)
 
@@ -144,7 +148,8 @@ def sweep(
     options: SweepOptions,
 ) -> None:
     """Run a scene with many values of its parameters, over processes and machines."""
-    from pluriverse.cli.sweep import run_sweep
+    with paused_collection():
+        from pluriverse.cli.sweep import run_sweep
 
     run_sweep(file, options)
 

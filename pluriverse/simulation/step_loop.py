@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision import CollisionPipeline
+from pluriverse.garbage_collection import paused_collection
 from pluriverse.launch import load_kernels
 from pluriverse.model import Control, State
 from pluriverse.model.world_list import list_worlds
@@ -53,6 +54,7 @@ class StepLoop:
             world touches [B], shape [world]; and what a step of all of them touches [B].
     """
 
+    @paused_collection()  # many a collider is imported here
     def __init__(
         self,
         solver: SolverBase,
@@ -141,6 +143,7 @@ class StepLoop:
         self.thread_count = 1
         self._plan = None
 
+    @paused_collection()
     def prepare(self, step_count: wp.array[wp.int64]) -> None:
         """Compile and record the step; `step_count` is what counts steps on the device."""
         self.discard()
