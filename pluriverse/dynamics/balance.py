@@ -43,7 +43,7 @@ from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.tree_sums import tree_sum_functions
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.lanes import is_tile, lane_count
@@ -120,68 +120,70 @@ def _kernels(real: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=module)
     def classify_tree_motions(
         worlds: wp.array[int],  # [slot]
+        stride: int,  # number of threads, see `world_thread_count`
         topology: Topology,
         dt: real,  # s
         data: data_struct,
         world_due: wp.array[int],  # [world] 1: the joint state is to be balanced
     ):
         thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        template = topology.world_template[world]
-        first_dof = topology.template_dof[template]
-        first_tree = topology.template_tree[template]
-        first_node = topology.template_node[template]
-        tree_base = topology.world_tree[world]
-        dof_base = topology.world_dof[world]
-        due = int(0)
-        for tree in range(topology.template_tree[template + 1] - first_tree):
-            if data.tree_regime[tree_base + tree] == CALM:
+        for slot in range(thread, worlds.shape[0], stride):
+            world = worlds[slot]
+            if world < 0:
                 continue
-            begin = topology.tree_dof[first_tree + tree]
-            end = topology.tree_dof_end[first_tree + tree]
-            first = dof_base + begin
-            constrained = numbers_subtract(
-                data.dof_velocity_next, data.dof_velocity_free, first, end - begin, data.dof_response
-            )
-            if constrained == 0:
-                due = 1
-                continue
-            products = dt * numbers_dot(data.dof_kick, data.dof_product, first, end - begin)
-            rows_multiply(
-                data.mass_row,
-                topology.world_row[world],
-                topology.dof_parent,
-                topology.dof_depth,
-                topology.dof_row,
-                first_dof,
-                begin,
-                end,
-                data.dof_response,
-                dof_base,
-                data.dof_product,
-                dof_base,
-            )
-            response = numbers_dot(data.dof_response, data.dof_product, first, end - begin)
-            limit = real(CONSTRAINED_RATIO) * real(CONSTRAINED_RATIO) * products
-            if response > limit:
-                outside = response
-                root = topology.tree_node[first_tree + tree]
-                if topology.node_type[first_node + root] == JointType.FREE:
-                    # Only forces from outside the tree act on its root.
-                    composite = data.node_composite[topology.world_joint[world] + root]
-                    wrench = vec6()
-                    for k in range(6):
-                        wrench[k] = data.dof_product[dof_base + begin + k]
-                    inverse = wp.inverse(inertia_at_centre(composite))
-                    outside = wp.dot(wrench, rigid_velocity(composite, inverse, wrench))
-                if outside > limit:
-                    data.tree_regime[tree_base + tree] = CONSTRAINED
+            template = topology.world_template[world]
+            first_dof = topology.template_dof[template]
+            first_tree = topology.template_tree[template]
+            first_node = topology.template_node[template]
+            tree_base = topology.world_tree[world]
+            dof_base = topology.world_dof[world]
+            due = int(0)
+            for tree in range(topology.template_tree[template + 1] - first_tree):
+                if data.tree_regime[tree_base + tree] == CALM:
                     continue
-                data.tree_regime[tree_base + tree] = JOINTS_CONSTRAINED
-            due = 1
-        world_due[world] = due
+                begin = topology.tree_dof[first_tree + tree]
+                end = topology.tree_dof_end[first_tree + tree]
+                first = dof_base + begin
+                constrained = numbers_subtract(
+                    data.dof_velocity_next, data.dof_velocity_free, first, end - begin, data.dof_response
+                )
+                if constrained == 0:
+                    due = 1
+                    continue
+                products = dt * numbers_dot(data.dof_kick, data.dof_product, first, end - begin)
+                rows_multiply(
+                    data.mass_row,
+                    topology.world_row[world],
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    first_dof,
+                    begin,
+                    end,
+                    data.dof_response,
+                    dof_base,
+                    data.dof_product,
+                    dof_base,
+                )
+                response = numbers_dot(data.dof_response, data.dof_product, first, end - begin)
+                limit = real(CONSTRAINED_RATIO) * real(CONSTRAINED_RATIO) * products
+                if response > limit:
+                    outside = response
+                    root = topology.tree_node[first_tree + tree]
+                    if topology.node_type[first_node + root] == JointType.FREE:
+                        # Only forces from outside the tree act on its root.
+                        composite = data.node_composite[topology.world_joint[world] + root]
+                        wrench = vec6()
+                        for k in range(6):
+                            wrench[k] = data.dof_product[dof_base + begin + k]
+                        inverse = wp.inverse(inertia_at_centre(composite))
+                        outside = wp.dot(wrench, rigid_velocity(composite, inverse, wrench))
+                    if outside > limit:
+                        data.tree_regime[tree_base + tree] = CONSTRAINED
+                        continue
+                    data.tree_regime[tree_base + tree] = JOINTS_CONSTRAINED
+                due = 1
+            world_due[world] = due
 
     @wp.func
     def is_corrected(regime: int) -> bool:
@@ -363,7 +365,8 @@ def _kernels(real: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=module)
     def conserve_momenta(
         worlds: wp.array[int],  # [slot]
-        lanes: int,  # entries for each thread
+        stride: int,  # number of threads, see `world_thread_count`
+        lanes: int,  # entries that are taken at once
         # model
         topology: Topology,
         joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
@@ -381,43 +384,46 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd: wp.array[float],  # [dof]
     ):
         thread, _ = wp.tid()
-        first = lanes * thread
-        due_count = int(0)
-        for slot in range(first, first + lanes):
-            if is_due(worlds, world_due, slot):
-                due_count += 1
-        if due_count == 0:
-            return
-        in_lanes = bool(False)
-        if due_count >= TILE_DUE_MIN:
-            if is_tile(worlds, first, topology.world_template):
-                # Larger ones would need too much of the stack.
-                in_lanes = states.template_plain[topology.world_template[worlds[first]]] != 0
-        if in_lanes:
-            sum_tile(worlds, first, topology, groups, joint_armature, data, states)
-        for slot in range(first, first + lanes):
-            if not is_due(worlds, world_due, slot):
+        for tile in range(thread, (worlds.shape[0] + lanes - 1) // lanes, stride):
+            first = lanes * tile
+            due_count = int(0)
+            for slot in range(first, first + lanes):
+                if is_due(worlds, world_due, slot):
+                    due_count += 1
+            if due_count == 0:
                 continue
-            world = worlds[slot]
-            if not in_lanes:
-                template = topology.world_template[world]
-                for tree in range(topology.template_tree[template + 1] - topology.template_tree[template]):
-                    if is_corrected(data.tree_regime[topology.world_tree[world] + tree]):
-                        sum_tree(topology, groups, joint_armature, data, states, world, tree)
-            conserve_momentum(
-                world,
-                topology,
-                joint_X_p,
-                joint_X_c,
-                joint_armature,
-                joint_damping,
-                body_com,
-                dt,
-                data,
-                states,
-                joint_q,
-                joint_qd,
-            )
+            in_lanes = bool(False)
+            if due_count >= TILE_DUE_MIN:
+                if is_tile(worlds, first, topology.world_template):
+                    # Larger ones would need too much of the stack.
+                    in_lanes = states.template_plain[topology.world_template[worlds[first]]] != 0
+            if in_lanes:
+                sum_tile(worlds, first, topology, groups, joint_armature, data, states)
+            for slot in range(first, first + lanes):
+                if not is_due(worlds, world_due, slot):
+                    continue
+                world = worlds[slot]
+                if not in_lanes:
+                    template = topology.world_template[world]
+                    for tree in range(
+                        topology.template_tree[template + 1] - topology.template_tree[template]
+                    ):
+                        if is_corrected(data.tree_regime[topology.world_tree[world] + tree]):
+                            sum_tree(topology, groups, joint_armature, data, states, world, tree)
+                conserve_momentum(
+                    world,
+                    topology,
+                    joint_X_p,
+                    joint_X_c,
+                    joint_armature,
+                    joint_damping,
+                    body_com,
+                    dt,
+                    data,
+                    states,
+                    joint_q,
+                    joint_qd,
+                )
 
     return SimpleNamespace(
         classify_tree_motions=classify_tree_motions,
@@ -430,10 +436,11 @@ def classify_tree_motions(model: Model, worlds: wp.array, workspace: Workspace, 
 
     `workspace.world_due` then says which worlds `conserve_momenta` will change.
     """
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(workspace.real).classify_tree_motions,
-        dim=worlds.size,
-        inputs=[worlds, model.topology, workspace.real(dt), workspace.data],
+        dim=threads,
+        inputs=[worlds, threads, model.topology, workspace.real(dt), workspace.data],
         outputs=[workspace.world_due],
         device=model.device,
     )
@@ -444,13 +451,14 @@ def conserve_momenta(model: Model, worlds: wp.array, state: State, workspace: Wo
 
     Only worlds in `workspace.world_due` are changed.
     """
-    lanes = lane_count(model.device)
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(workspace.real).conserve_momenta,
-        dim=-(-worlds.size // lanes),
+        dim=threads,
         inputs=[
             worlds,
-            lanes,
+            threads,
+            lane_count(model.device),
             model.topology,
             model.joint_X_p,
             model.joint_X_c,

@@ -22,7 +22,7 @@ from pluriverse.dynamics.rigid_groups import (
     rigid_groups_struct,
 )
 from pluriverse.dynamics.tree_states import tree_states_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.lanes import lane_count
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
@@ -391,7 +391,8 @@ def _kernels(real: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.body_placing.{precision_name(real)}")
     def compute_body_states(
         worlds: wp.array[int],  # [slot]
-        lanes: int,  # entries of `worlds` that a thread takes
+        stride: int,  # number of threads, see `world_thread_count`
+        lanes: int,  # entries of `worlds` that are taken at once
         # model
         topology: Topology,
         joint_X_p: wp.array[wp.transform],  # [joint] m, parent body frame
@@ -413,45 +414,46 @@ def _kernels(real: Any) -> SimpleNamespace:
         body_qd: wp.array[wp.spatial_vector],  # [body] m/s of the centre of mass, rad/s
     ):
         thread, _ = wp.tid()
-        first = thread * lanes
-        done = int(0)
-        if lanes > 1 and selected.shape[0] == 0:
-            done = place_tile(
-                worlds,
-                first,
-                topology,
-                body_com,
-                groups,
-                due,
-                unsettled,
-                partly,
-                joint_q,
-                joint_qd,
-                data,
-                body_q,
-                body_qd,
-            )
-        for slot in range(first, wp.min(first + lanes, worlds.shape[0])):
-            if (done >> (slot - first)) & 1 != 0:
-                continue
-            place_world(
-                worlds[slot],
-                topology,
-                joint_X_p,
-                joint_X_c,
-                joint_axis,
-                body_com,
-                groups,
-                selected,
-                due,
-                unsettled,
-                partly,
-                joint_q,
-                joint_qd,
-                data,
-                body_q,
-                body_qd,
-            )
+        for tile in range(thread, (worlds.shape[0] + lanes - 1) // lanes, stride):
+            first = tile * lanes
+            done = int(0)
+            if lanes > 1 and selected.shape[0] == 0:
+                done = place_tile(
+                    worlds,
+                    first,
+                    topology,
+                    body_com,
+                    groups,
+                    due,
+                    unsettled,
+                    partly,
+                    joint_q,
+                    joint_qd,
+                    data,
+                    body_q,
+                    body_qd,
+                )
+            for slot in range(first, wp.min(first + lanes, worlds.shape[0])):
+                if (done >> (slot - first)) & 1 != 0:
+                    continue
+                place_world(
+                    worlds[slot],
+                    topology,
+                    joint_X_p,
+                    joint_X_c,
+                    joint_axis,
+                    body_com,
+                    groups,
+                    selected,
+                    due,
+                    unsettled,
+                    partly,
+                    joint_q,
+                    joint_qd,
+                    data,
+                    body_q,
+                    body_qd,
+                )
 
     return SimpleNamespace(compute_body_states=compute_body_states)
 
@@ -489,13 +491,14 @@ def place_bodies(
         real: Precision of the tree states.
         partly: Whether only bodies are written that the next step reads (`RigidGroups.node_is_read`).
     """
-    lanes = lane_count(model.device)
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(real).compute_body_states,
-        dim=-(-worlds.size // lanes),
+        dim=threads,
         inputs=[
             worlds,
-            lanes,
+            threads,
+            lane_count(model.device),
             model.topology,
             model.joint_X_p,
             model.joint_X_c,

@@ -29,7 +29,7 @@ from pluriverse.dynamics.prescribed import carry_roots
 from pluriverse.dynamics.rigid_groups import group_functions
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.lanes import is_tile, lane_count
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
@@ -218,7 +218,8 @@ def _kernels(real: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.integration.{precision_name(real)}")
     def advance_joints(
         worlds: wp.array[int],  # [slot]
-        lanes: int,  # entries of `worlds` that a thread takes; with more than one, scalar joints go in lanes
+        stride: int,  # number of threads, see `world_thread_count`
+        lanes: int,  # entries of `worlds` taken at once; with more than one, scalar joints go in lanes
         template_plain: wp.array[int],  # [template] 1: of all joints, only roots are not scalar
         # model
         topology: Topology,
@@ -238,14 +239,63 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_qd_out: wp.array[float],  # [dof]
     ):
         thread, _ = wp.tid()
-        first = thread * lanes
-        lone_done = int(0)
-        if lanes > 1 and keeps_momentum != 0:
-            if is_tile(worlds, first, topology.world_template):
-                if template_plain[topology.world_template[worlds[first]]] != 0:
-                    lone_done = advance_free_bodies(
-                        worlds,
-                        first,
+        for tile in range(thread, (worlds.shape[0] + lanes - 1) // lanes, stride):
+            first = tile * lanes
+            lone_done = int(0)
+            if lanes > 1 and keeps_momentum != 0:
+                if is_tile(worlds, first, topology.world_template):
+                    if template_plain[topology.world_template[worlds[first]]] != 0:
+                        lone_done = advance_free_bodies(
+                            worlds,
+                            first,
+                            topology,
+                            joint_X_p,
+                            joint_X_c,
+                            body_com,
+                            joint_q,
+                            data,
+                            dt,
+                            joint_q_out,
+                            joint_qd_out,
+                        )
+            for slot in range(first, wp.min(first + lanes, worlds.shape[0])):
+                world = worlds[slot]
+                if world < 0:
+                    continue
+                template = topology.world_template[world]
+                first_tree = topology.template_tree[template]
+                roots_only = False
+                count = topology.template_node[template + 1] - topology.template_node[template]
+                if lanes > 1:
+                    advance_scalars(
+                        world,
+                        topology,
+                        joint_q,
+                        data,
+                        dt,
+                        old_share,
+                        drift_share,
+                        joint_q_out,
+                        joint_qd_out,
+                    )
+                    roots_only = template_plain[template] != 0
+                if roots_only:
+                    count = topology.template_tree[template + 1] - first_tree
+                for k in range(count):
+                    local_node = int(k)
+                    if roots_only:
+                        tree = first_tree + k
+                        local_node = topology.tree_node[tree]
+                        if lone_done != 0 and topology.tree_dof_end[tree] - topology.tree_dof[tree] == 6:
+                            if (
+                                topology.node_type[topology.template_node[template] + local_node]
+                                == JointType.FREE
+                            ):
+                                continue
+                    advance_joint(
+                        world,
+                        local_node,
+                        lanes,
                         topology,
                         joint_X_p,
                         joint_X_c,
@@ -253,61 +303,13 @@ def _kernels(real: Any) -> SimpleNamespace:
                         joint_q,
                         data,
                         dt,
+                        old_share,
+                        drift_share,
+                        exponential,
+                        keeps_momentum,
                         joint_q_out,
                         joint_qd_out,
                     )
-        for slot in range(first, wp.min(first + lanes, worlds.shape[0])):
-            world = worlds[slot]
-            if world < 0:
-                continue
-            template = topology.world_template[world]
-            first_tree = topology.template_tree[template]
-            roots_only = False
-            count = topology.template_node[template + 1] - topology.template_node[template]
-            if lanes > 1:
-                advance_scalars(
-                    world,
-                    topology,
-                    joint_q,
-                    data,
-                    dt,
-                    old_share,
-                    drift_share,
-                    joint_q_out,
-                    joint_qd_out,
-                )
-                roots_only = template_plain[template] != 0
-            if roots_only:
-                count = topology.template_tree[template + 1] - first_tree
-            for k in range(count):
-                local_node = int(k)
-                if roots_only:
-                    tree = first_tree + k
-                    local_node = topology.tree_node[tree]
-                    if lone_done != 0 and topology.tree_dof_end[tree] - topology.tree_dof[tree] == 6:
-                        if (
-                            topology.node_type[topology.template_node[template] + local_node]
-                            == JointType.FREE
-                        ):
-                            continue
-                advance_joint(
-                    world,
-                    local_node,
-                    lanes,
-                    topology,
-                    joint_X_p,
-                    joint_X_c,
-                    body_com,
-                    joint_q,
-                    data,
-                    dt,
-                    old_share,
-                    drift_share,
-                    exponential,
-                    keeps_momentum,
-                    joint_q_out,
-                    joint_qd_out,
-                )
 
     return SimpleNamespace(advance_joints=advance_joints)
 
@@ -341,13 +343,14 @@ def integrate(
     exponential = mode is not PositionIntegration.SAP_EULER
     if mode is PositionIntegration.SEMI_IMPLICIT:
         classify_tree_motions(model, worlds, workspace, dt)
-    lanes = lane_count(model.device)
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(workspace.real).advance_joints,
-        dim=-(-worlds.size // lanes),
+        dim=threads,
         inputs=[
             worlds,
-            lanes,
+            threads,
+            lane_count(model.device),
             workspace.tree_states.template_plain,
             model.topology,
             model.joint_X_p,

@@ -32,7 +32,7 @@ from pluriverse.dynamics.spin import gyroscopic_functions
 from pluriverse.dynamics.tree_motion_lanes import FORCES, VELOCITIES, is_plain, lane_trees
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
-from pluriverse.launch import kept_for, launch_kernel
+from pluriverse.launch import kept_for, launch_kernel, world_thread_count
 from pluriverse.math.lanes import LANES, is_tile
 from pluriverse.math.precision import precision_name
 from pluriverse.math.records import record_functions
@@ -60,6 +60,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.tree_motion.{precision_name(real)}")
     def compute_tree_motions(
         worlds: wp.array[int],  # [slot]
+        stride: int,  # number of threads, see `world_thread_count`
         # model
         topology: Topology,
         template_plain: wp.array[int],  # [template] 1: worlds can go in lanes
@@ -80,56 +81,57 @@ def _kernels(real: Any) -> SimpleNamespace:
         data: data_struct,
     ):
         thread, _ = wp.tid()
-        first = thread * LANES
-        in_lanes = bool(False)
-        if is_tile(worlds, first, topology.world_template):
-            template = topology.world_template[worlds[first]]
-            in_lanes = template_plain[template] != 0
-            body_count = topology.template_body[template + 1] - topology.template_body[template]
-            for lane in range(LANES):
-                if is_clear(body_f, topology.world_body[worlds[first + lane]], body_count) == 0:
-                    in_lanes = False
-        parts = int(FORCES + VELOCITIES)
-        while in_lanes and parts != 0:
-            done = move_trees(
-                parts,
-                worlds,
-                first,
-                topology,
-                gravity,
-                body_com,
-                joint_armature,
-                joint_damping,
-                joint_qd,
-                joint_f,
-                dt,
-                groups,
-                states,
-                data,
-            )
-            if done == 0:  # a body turns too far: its force comes between the two parts, world by world
-                parts = FORCES
-            elif parts == FORCES:
+        for tile in range(thread, (worlds.shape[0] + LANES - 1) // LANES, stride):
+            first = tile * LANES
+            in_lanes = bool(False)
+            if is_tile(worlds, first, topology.world_template):
+                template = topology.world_template[worlds[first]]
+                in_lanes = template_plain[template] != 0
+                body_count = topology.template_body[template + 1] - topology.template_body[template]
                 for lane in range(LANES):
-                    replace_world_forces(worlds[first + lane], topology, dt, data)
-                parts = VELOCITIES
-            else:
-                parts = 0
-        if in_lanes:
-            return
-        for slot in range(first, wp.min(first + LANES, worlds.shape[0])):
-            world = worlds[slot]
-            if world >= 0:
-                compute_world_kinematics(
-                    world, topology, joint_axis, body_com, groups, joint_q, joint_qd, states, data
+                    if is_clear(body_f, topology.world_body[worlds[first + lane]], body_count) == 0:
+                        in_lanes = False
+            parts = int(FORCES + VELOCITIES)
+            while in_lanes and parts != 0:
+                done = move_trees(
+                    parts,
+                    worlds,
+                    first,
+                    topology,
+                    gravity,
+                    body_com,
+                    joint_armature,
+                    joint_damping,
+                    joint_qd,
+                    joint_f,
+                    dt,
+                    groups,
+                    states,
+                    data,
                 )
-                assemble_world_rows(world, topology, groups, joint_armature, joint_damping, dt, data)
-                sum_world_forces(
-                    world, topology, gravity, groups, joint_damping, joint_qd, body_f, joint_f, data
-                )
-                replace_world_forces(world, topology, dt, data)
-                factorize_world_rows(world, topology, data)
-                solve_world_velocity(world, topology, joint_armature, dt, data)
+                if done == 0:  # a body turns too far: its force comes between the two parts, world by world
+                    parts = FORCES
+                elif parts == FORCES:
+                    for lane in range(LANES):
+                        replace_world_forces(worlds[first + lane], topology, dt, data)
+                    parts = VELOCITIES
+                else:
+                    parts = 0
+            if in_lanes:
+                continue
+            for slot in range(first, wp.min(first + LANES, worlds.shape[0])):
+                world = worlds[slot]
+                if world >= 0:
+                    compute_world_kinematics(
+                        world, topology, joint_axis, body_com, groups, joint_q, joint_qd, states, data
+                    )
+                    assemble_world_rows(world, topology, groups, joint_armature, joint_damping, dt, data)
+                    sum_world_forces(
+                        world, topology, gravity, groups, joint_damping, joint_qd, body_f, joint_f, data
+                    )
+                    replace_world_forces(world, topology, dt, data)
+                    factorize_world_rows(world, topology, data)
+                    solve_world_velocity(world, topology, joint_armature, dt, data)
 
     return SimpleNamespace(compute_tree_motions=compute_tree_motions)
 
@@ -168,11 +170,13 @@ def eval_tree_motion(
     if not is_follower:
         workspace.groups.update(worlds)
     eval_tree_states(model, worlds, state, workspace)
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(workspace.real).compute_tree_motions,
-        dim=(worlds.size + LANES - 1) // LANES,
+        dim=threads,
         inputs=[
             worlds,
+            threads,
             model.topology,
             kept_for(model, _plain, _plain_templates),
             model.gravity,

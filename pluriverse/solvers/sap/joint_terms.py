@@ -14,7 +14,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.lanes import lane_count
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Control, Model, State, Topology
@@ -213,7 +213,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.joint_terms", *names))
     def set_joint_terms(
         worlds: wp.array[int],
-        lanes: int,  # entries of `worlds` that a thread takes; with more than one, terms are set in lanes
+        stride: int,  # number of threads, see `world_thread_count`
+        lanes: int,  # lanes of a vector; with more than one, terms are set in lanes
         topology: Topology,
         inputs: JointTermInputs,
         dynamics: DynamicsData,
@@ -223,7 +224,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         dt64: wp.float64,
     ):
         thread, _ = wp.tid()
-        for slot in range(thread * lanes, wp.min((thread + 1) * lanes, worlds.shape[0])):
+        for slot in range(thread, worlds.shape[0], stride):
             world = worlds[slot]
             if world < 0:
                 continue
@@ -270,13 +271,14 @@ def set_joint_terms(
     inputs.friction = model.joint_friction
     inputs.velocity_limit = model.joint_velocity_limit
     inputs.enforce_velocity_limit = int(enforce_velocity_limit)
-    lanes = lane_count(model.device)
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).set_joint_terms,
-        dim=-(-worlds.size // lanes),
+        dim=threads,
         inputs=[
             worlds,
-            lanes,
+            threads,
+            lane_count(model.device),
             model.topology,
             inputs,
             dynamics.data,
