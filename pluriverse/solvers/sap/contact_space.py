@@ -52,6 +52,7 @@ from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.coulomb import coulomb_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
+from pluriverse.solvers.sap.joint_settling import joint_settling_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, SPACE_HELD_CONTACTS_MAX, sap_struct
@@ -91,6 +92,8 @@ def contact_space_functions(
     trees = tree_factor_functions(real, linear, dynamics_real)
     factorize_joints = trees.factorize_joints
     solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
+    settling = joint_settling_functions(real, linear, dynamics_real, equality)
+    begin_settling, settle_tree = settling.begin_settling, settling.settle_tree
     numbers_clear = packed_rows(real).numbers_clear
     numbers = number_functions(real)
     numbers_add, numbers_linear = numbers.numbers_add, numbers.numbers_linear
@@ -442,8 +445,11 @@ def contact_space_functions(
         optimality: real,  # tolerance of the gradient [relative]
         friction_follows: int,  # 1: Coulomb's law, 0: convex friction
         is_first: int,  # 1: `velocity` is that before the step
+        resumes: int,  # 1: `contact_impulse` holds what contacts had at the end of a whole step to `velocity`
+        may_settle: int,  # 1: a whole step is made, with pieces of joints that its start need not have
+        dt: real,  # s
     ) -> int:
-        """Write the direction and its contact velocities; return 1 on success.
+        """Write the direction and its contact velocities; return 1 on success, 2 if joints were settled.
 
         Writes the part of contacts of 1/2 (v' - v*)^T A (v' - v*) at its end to `cost`, too. Where it did not
         with Coulomb's law, bounds of friction may have changed.
@@ -491,7 +497,11 @@ def contact_space_functions(
             if falling <= wp.min(FALLING_CONTACTS_MAX, contact_capacity):
                 if has_room(sap, world, contact0, falling, contact_capacity):
                     count = falling
-        listed = int(-1)
+        listed, known, settles = int(-1), int(0), int(0)
+        if resumes != 0:
+            known = count
+            for c in range(contact0, contact0 + wp.min(count, contact_capacity)):
+                sap.space_impulse[c] = sap.contact_impulse[sap.space_slot[c]]
         while listed < count:
             if friction_follows != 0:
                 if not has_room(sap, world, contact0, count, contact_capacity):
@@ -503,6 +513,8 @@ def contact_space_functions(
             if listed < 0:
                 if factorize_joints(topology, dynamics, sap, world, diag_shift) == 0:
                     return 0
+                if may_settle != 0:
+                    settles = begin_settling(topology, sap, world, contact0, count, dt)
             numbers_clear(sap.direction, dof0, dof_count)
             numbers_subtract(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction_momentum)
             for tree in range(tree_count):
@@ -519,6 +531,12 @@ def contact_space_functions(
                         sap.direction,
                     )
                     solve_tree_up(topology, sap, world, tree)
+                    if listed < 0 and settles != 0:
+                        is_definite = settle_tree(
+                            topology, dynamics, sap, world, tree, contact0, count, diag_shift, dt
+                        )
+                        if is_definite == 0:
+                            return 0
             solved = int(1)
             sap.cost[world] = real(0.0)
             if count + has_couplings > 0:
@@ -532,7 +550,7 @@ def contact_space_functions(
                     contact_capacity,
                     work_size,
                     count,
-                    wp.max(listed, 0),
+                    known,
                     optimality,
                     friction_follows,
                 )
@@ -543,6 +561,7 @@ def contact_space_functions(
                     solve_tree_down(topology, sap, world, tree)
             numbers_add(sap.direction_momentum, dof0, dof_count, real(1.0), sap.direction)
             listed = count
+            known = count
             if count < total:
                 # Contacts that were left out may close.
                 term_velocities(
@@ -565,6 +584,6 @@ def contact_space_functions(
         for c in range(contact0, contact0 + count):
             slot = sap.space_slot[c]
             sap.contact_slope[slot] = sap.space_velocity[c] - sap.contact_velocity[slot]
-        return 1
+        return 1 + settles
 
     return SimpleNamespace(find_direction=find_direction)

@@ -26,6 +26,9 @@ import warp as wp
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import DRIVE, DRY_FRICTION, sap_struct
 
+# What `dof_pieces` may hold: a piece of the drive, and three times one of dry friction, of three each.
+PIECES = 9
+
 
 @functools.cache
 def joint_piece_functions(real: Any, linear: Any) -> SimpleNamespace:
@@ -72,7 +75,7 @@ def joint_piece_functions(real: Any, linear: Any) -> SimpleNamespace:
             if terms & (DRIVE | DRY_FRICTION):
                 velocity = sap.velocity[dof]
                 start = velocity - sap.direction[dof]
-                drive, friction = sap.dof_pieces[dof] % 3 - 1, sap.dof_pieces[dof] / 3 - 1
+                drive, friction = sap.dof_pieces[dof] % 3 - 1, sap.dof_pieces[dof] / 3 % 3 - 1
                 impulse, curvature = real(sap.dof_impulse[dof]), real(sap.dof_curvature[dof])
                 if terms & DRIVE:
                     stiffness = dt * sap.drive_gain[dof]  # 1 / R, 0 of an effort that is given

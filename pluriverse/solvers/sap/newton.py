@@ -181,7 +181,7 @@ def _kernels(
         coulomb_end = int(COULOMB_ITERATIONS_MAX)  # iteration from which it is convex
         dilation_round = int(DILATION_ROUNDS_MAX)  # none
         step = real(0.0)  # along the direction, not made yet
-        is_start, has_momenta, solves = int(1), int(0), int(0)
+        is_start, has_momenta, solves, settled = int(1), int(0), int(0), int(0)
         state = int(ITERATING)
         by_optimality, by_cost = int(0), int(0)
         stagnates = int(0)
@@ -256,7 +256,7 @@ def _kernels(
                 elif solves >= SOLVES_MAX:
                     is_start = 1
                 else:
-                    linearize_joints(topology, sap, world, options.dt, int(solves == 1))
+                    linearize_joints(topology, sap, world, options.dt, int(solves == 1 and settled == 0))
                 if is_start != 0:
                     continue
             elif state == ITERATING:
@@ -371,8 +371,12 @@ def _kernels(
                             options.optimality_rel_tol,
                             coulomb,
                             int(iteration + solves == 0),
+                            int(state == SOLVING and solves > 0),
+                            int(state == SOLVING and solves == 0),
+                            options.dt,
                         )
-                        few_contacts = is_exact
+                        settled = wp.max(settled, int(is_exact == 2))
+                        few_contacts = int(is_exact != 0)
                 if state == SOLVING and is_exact == 0 and solves > 0:
                     is_start = 1
                     continue
