@@ -35,7 +35,12 @@ class CollisionMasks:
 
 
 def assign_masks(
-    body: np.ndarray, weld: np.ndarray, weld_parent: np.ndarray, allowed: np.ndarray
+    body: np.ndarray,
+    weld: np.ndarray,
+    weld_parent: np.ndarray,
+    allowed: np.ndarray,
+    mocap: np.ndarray | None = None,
+    held: np.ndarray | None = None,
 ) -> CollisionMasks:
     """Return bits, excludes and pairs for geoms.
 
@@ -45,6 +50,9 @@ def assign_masks(
             [nbody].
         weld_parent: `weld` of the body above, for each of MuJoCo's bodies, shape [nbody].
         allowed: Which geoms may touch, symmetric, shape [geom, geom].
+        mocap: Mocap body that each of MuJoCo's bodies is or is welded to, 0 for none, shape [nbody].
+        held: The same of the body above each moving body, 0 for others, shape [nbody]. MuJoCo filters the two
+            by its rule of parents, though they are those of a body and the world.
     """
     relation = np.where(allowed, _YES, _NO)
     root = weld[body]
@@ -52,7 +60,12 @@ def assign_masks(
     above = weld_parent[root]
     neighbours = (root[:, None] == above[None, :]) | (above[:, None] == root[None, :])
     neighbours &= (root[:, None] != 0) & (root[None, :] != 0)
-    filter_parent = not (neighbours & (relation == _YES)).any()
+    filtered = neighbours
+    if mocap is not None and held is not None:
+        beside = held[root][:, None] == mocap[body][None, :]
+        beside &= held[root][:, None] != 0
+        filtered = neighbours | beside | beside.T
+    filter_parent = not (filtered & (relation == _YES)).any()
     if filter_parent:
         relation[neighbours] = _FREE
     colours, table = _colour(relation)

@@ -84,4 +84,4 @@ def _find_masks(structure: StructurePlan, geoms: ShapePlan) -> CollisionMasks:
             allowed[index_of[first], index_of[second]] = allowed[index_of[second], index_of[first]] = True
     weld = structure.body_weld
     above = np.array([0 if body is None else weld[body.parent] for body in structure.bodies], dtype=np.int64)
-    return assign_masks(geoms.body, weld, above[weld], allowed)
+    return assign_masks(geoms.body, weld, above[weld], allowed, *structure.body_mocap)

@@ -160,6 +160,23 @@ class StructurePlan:
                 weld[index] = index if index in moved else weld[plan.parent]
         return weld
 
+    @property
+    def body_mocap(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mocap body that each of MuJoCo's bodies is or is welded to, and that a moving one has for a parent.
+
+        0 for none, shape [nbody] each.
+        """
+        weld = self.body_weld
+        welded, held = np.zeros_like(weld), np.zeros_like(weld)
+        for index, plan in enumerate(self.bodies):
+            if plan is None:
+                continue
+            if weld[index] == index:
+                held[index] = welded[plan.parent]
+            elif weld[index] == 0:
+                welded[index] = index if plan.is_mocap else welded[plan.parent]
+        return welded, held
+
 
 def _by_joint(template: Template, node_values: np.ndarray) -> np.ndarray:
     values = np.zeros(template.node_count, dtype=np.int64)
