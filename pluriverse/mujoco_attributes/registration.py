@@ -118,6 +118,8 @@ ONCE_OPTIONS = (
     Entry("ccd_iterations", int, 35),
     Entry("sdf_iterations", int, 10),
     Entry("sdf_initpoints", int, 40),
+    Entry("noslip_iterations", int, 0),
+    Entry("noslip_tolerance", float, 1e-6),
     Entry("integrator", int, 3),
     Entry("solver", int, 2),
     Entry("cone", int, 0),

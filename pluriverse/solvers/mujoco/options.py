@@ -42,6 +42,8 @@ SHARED = (
     "ccd_iterations",
     "sdf_iterations",
     "sdf_initpoints",
+    "noslip_iterations",
+    "noslip_tolerance",
     "solver",
     "integrator",
     "cone",
@@ -60,6 +62,8 @@ class MujocoOptions:
     ccd_iterations: int | None = None
     sdf_iterations: int | None = None
     sdf_initpoints: int | None = None
+    noslip_iterations: int | None = None
+    noslip_tolerance: float | None = None
     solver: int | str | None = None
     integrator: int | str | None = None
     cone: int | str | None = None
@@ -94,7 +98,14 @@ class MujocoOptions:
             value = getattr(self, name)
             if value is not None and (np.shape(value) != (3,) or not np.isfinite(value).all()):
                 raise ValueError(f"SolverMuJoCo: {name} is {value!r}, but it must be three finite numbers.")
-        for name in ("iterations", "ls_iterations", "ccd_iterations", "sdf_iterations", "sdf_initpoints"):
+        for name in (
+            "iterations",
+            "ls_iterations",
+            "ccd_iterations",
+            "sdf_iterations",
+            "sdf_initpoints",
+            "noslip_iterations",
+        ):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | np.integer) and value >= 0):
                 raise ValueError(f"SolverMuJoCo: {name} is {value!r}, but it must be a whole number >= 0.")
@@ -104,6 +115,7 @@ class MujocoOptions:
             "ls_tolerance",
             "ccd_tolerance",
             "sleep_tolerance",
+            "noslip_tolerance",
             "density",
             "viscosity",
         ):
@@ -176,7 +188,7 @@ def write_option(option: Any, values: dict[str, np.ndarray], world: int) -> None
             _switch(option, name.removeprefix("flag_"), bool(value), mujoco)
         elif np.ndim(value):
             getattr(option, name)[:] = value
-        elif name in BATCHED or name == "sleep_tolerance":
+        elif name in BATCHED or name in ("sleep_tolerance", "noslip_tolerance"):
             setattr(option, name, float(value))
         else:
             setattr(option, name, int(value))

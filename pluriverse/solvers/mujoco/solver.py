@@ -34,11 +34,11 @@ class SolverMuJoCo(EngineSolver):
     world where they differ (masses, gains, limits, materials, gravity).
 
     Options of MuJoCo (`iterations`, `ls_iterations`, `ccd_iterations`, `sdf_iterations`, `sdf_initpoints`,
-    `solver`, `integrator`, `cone`, `jacobian`, `impratio`, `tolerance`, `ls_tolerance`, `ccd_tolerance`,
-    `density`, `viscosity`, `wind`, `magnetic`, `sleep_tolerance`, `enable_multiccd`, `enable_sleeping`,
-    `disable_contacts`, `disable_sensors`) apply to all worlds. An option that is not given comes from
-    `model.mujoco.<option>`, which may differ between worlds, else from MuJoCo's default, except that the
-    integrator is `implicitfast`.
+    `noslip_iterations`, `noslip_tolerance`, `solver`, `integrator`, `cone`, `jacobian`, `impratio`,
+    `tolerance`, `ls_tolerance`, `ccd_tolerance`, `density`, `viscosity`, `wind`, `magnetic`,
+    `sleep_tolerance`, `enable_multiccd`, `enable_sleeping`, `disable_contacts`,
+    `disable_sensors`) apply to all worlds. An option that is not given comes from `model.mujoco.<option>`,
+    which may differ between worlds, else from MuJoCo's default, except that the integrator is `implicitfast`.
 
     Args:
         model: Model to simulate.

@@ -16,6 +16,7 @@ from pluriverse import (
     ModelBuilder,
     ModelFlags,
     ShapeConfig,
+    Simulation,
     SolverMuJoCo,
     SolverSAP,
 )
@@ -92,6 +93,28 @@ def test_gravity_of_a_world_is_that_of_the_model():
     np.testing.assert_allclose(group.value("opt.gravity"), [[0, 0, -9.81], [0, 0, -1.62]], rtol=1e-6)
 
 
+def test_noslip_iterations_of_a_document_take_the_slip_away():
+    """On a slope below the angle of friction a box creeps, as in MuJoCo, unless the document has them."""
+    slope = """<mujoco><option timestep="0.002" integrator="implicitfast" noslip_iterations="{0}"/><worldbody>
+      <geom type="plane" size="5 5 1" euler="0 15 0"/><body pos="0 0 0.0517638" euler="0 15 0"><freejoint/>
+      <geom type="box" size="0.1 0.1 0.05" mass="1"/></body></worldbody></mujoco>"""
+    moved = {}
+    for count in (0, 5):
+        xml = slope.format(count)
+        reference = mujoco.MjModel.from_xml_string(xml)
+        data = mujoco.MjData(reference)
+        mujoco.mj_step(reference, data, 300)
+        builder = ModelBuilder()
+        SolverMuJoCo.register_custom_attributes(builder)
+        builder.add_mjcf(xml)
+        model = builder.finalize("cpu")
+        with Simulation(model, SolverMuJoCo(model), dt=0.002, threads=1) as simulation:
+            simulation.step(300)
+            moved[count] = simulation.state.joint_q.numpy()[0]
+        assert moved[count] == pytest.approx(data.qpos[0], abs=1e-6)
+    assert abs(moved[5]) < 0.5 * abs(moved[0])
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [
@@ -99,6 +122,8 @@ def test_gravity_of_a_world_is_that_of_the_model():
         ({"cone": 2}, "cone is 2"),
         ({"impratio": 0.0}, "impratio is 0"),
         ({"iterations": -1}, "iterations is -1"),
+        ({"noslip_iterations": 1.5}, "noslip_iterations is 1.5"),
+        ({"noslip_tolerance": -1.0}, "noslip_tolerance is -1"),
         ({"tolerance": float("nan")}, "tolerance is nan"),
         ({"wind": (1.0, 2.0)}, r"wind is \(1.0, 2.0\)"),
     ],
