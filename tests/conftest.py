@@ -1,5 +1,6 @@
 """What all tests share: where robots from elsewhere lie, a quiet Warp, and a compiler that is not heard."""
 
+import gc
 import os
 import re
 from collections.abc import Iterator
@@ -25,6 +26,14 @@ def pytest_configure(config: pytest.Config) -> None:
     wp.config.log_level = wp.LOG_WARNING
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
+
+
+def pytest_collection_finish() -> None:
+    """Leave out what was imported for all tests when garbage is collected.
+
+    Its millions of objects stay to the end, and a full collection takes seconds to go through them.
+    """
+    gc.freeze()
 
 
 def complaints_about_kernels(text: str) -> list[str]:

@@ -1,6 +1,7 @@
 """The house: rooms import only rooms below them, in the order of the map, and no module imports itself."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,12 @@ def modules() -> dict[str, Path]:
     return result
 
 
+@functools.cache
+def parsed(path: Path) -> ast.AST:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text())
+
+
 def imports(tree: ast.AST, *, deferred: bool, types: bool = False) -> Iterator[str]:
     """Yield what a module imports when it runs.
 
@@ -64,7 +71,7 @@ def read_graph(*, deferred: bool, types: bool = False) -> dict[str, set[str]]:
     known = modules()
     edges: dict[str, set[str]] = {}
     for name, path in known.items():
-        targets = imports(ast.parse(path.read_text()), deferred=deferred, types=types)
+        targets = imports(parsed(path), deferred=deferred, types=types)
         own = {target.removeprefix("pluriverse.") for target in targets if target.startswith("pluriverse.")}
         edges[name] = {target if target in known else target.rpartition(".")[0] for target in own} - {
             name,

@@ -14,9 +14,10 @@ from pluriverse.simulation import step_loop
 
 @pytest.fixture(autouse=True)
 def as_before():
-    """Leave the collection on."""
-    yield
+    """Begin without frozen objects, and leave them frozen and the collection on, as other tests find it."""
     gc.unfreeze()
+    yield
+    gc.freeze()
     gc.enable()
 
 

@@ -6,7 +6,7 @@ pytest.importorskip("ray", reason="the extra 'cluster' is not installed")
 pytest.importorskip("pyarrow", reason="the extra 'cluster' is not installed")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its processes are at work also when no test uses them
 def ray_cluster():
     """Ray on this machine, with places for all workers of a test."""
     import ray
