@@ -41,6 +41,7 @@ from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.impulse_sweeps import SWEEP_ITERATION, impulse_sweep_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.joint_pieces import joint_piece_functions
+from pluriverse.solvers.sap.kept_factors import KEPT_MARGIN, kept_factor_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.options import (
@@ -72,12 +73,6 @@ SOLVES_MAX = wp.constant(3)
 # For tolerances below that, whole steps are made as well, and their gradient is evaluated: Coulomb's law may
 # have several solutions, and which one is found is not to depend on the tolerance.
 SPACE_MARGIN = 10.0
-# Factors are kept for the next direction where two such directions likely end the iteration: contacts at rest
-# took a second factorization a step, since the friction of one of them turned by a hundredth. The first of
-# these numbers is what such a direction leaves of the gradient at best. The other is the share of the
-# tolerance that the gradient has to fall to after it: directions with factors of their own leave far less.
-# Such a step is a whole one. Where it did not lower the gradient, the next one has its factors and a search.
-KEPT_SHARE, KEPT_MARGIN = wp.constant(0.01), wp.constant(0.2)
 # The Hessian was not positive definite to rounding, or held NaN.
 FACTORIZATION_FAILED = wp.constant(-6)
 
@@ -110,6 +105,7 @@ def _kernels(
     dilation = dilation_functions(real, linear)
     begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
     end_dilation = dilation.end_dilation
+    may_keep_factors = kept_factor_functions(real).may_keep_factors
     held = held_state_functions(real, linear)
     shift_velocities, extend_impulses = held.shift_velocities, held.extend_impulses
     sweep_impulses = impulse_sweep_functions(real, linear, dynamics_real).sweep_impulses
@@ -292,14 +288,10 @@ def _kernels(
                         few_contacts = 1
                         running = 0
                 stagnates = 0
-                had_kept = int(keeps_factors)
-                keeps_factors = 0
-                if running != 0 and has_factors != 0 and alpha == real(1.0):
-                    share = wp.max(norms[0] / norm, real(KEPT_SHARE))
-                    left = share * norms[0]
-                    if had_kept == 0:
-                        left *= share
-                    keeps_factors = int(left <= wanted)
+                if running == 0 or has_factors == 0 or alpha != real(1.0):
+                    keeps_factors = 0
+                else:
+                    keeps_factors = may_keep_factors(norms[0], norm, wanted, keeps_factors)
                 norm = real(norms[0])
                 if iteration + solves >= options.iterations_max or not norms[0] < real(wp.inf):
                     stopped = 1
