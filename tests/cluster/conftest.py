@@ -13,6 +13,11 @@ def ray_cluster():
 
     if ray.is_initialized():  # by a test of another room, with fewer places
         ray.shutdown()
-    ray.init(address="local", num_cpus=8, include_dashboard=False, logging_level="error", log_to_driver=False)
+    with pytest.MonkeyPatch.context() as patch:
+        # Workers start when they are asked for, not one for each of the CPUs at once.
+        patch.setenv("RAY_prestart_worker_first_driver", "0")
+        ray.init(
+            address="local", num_cpus=8, include_dashboard=False, logging_level="error", log_to_driver=False
+        )
     yield ray
     ray.shutdown()
