@@ -1,5 +1,6 @@
 """Pull: a spring between a body and a handle that the mouse drags, as an external force."""
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,9 @@ class Pull:
         self._force_max = SPEED_GAIN * own / period
         self.target: np.ndarray | None = None
         """Target of the pull [m]; None without one."""
+        # The loop that steps applies the force, and the browser's thread ends it: a force that was computed
+        # before the end and written after it would act for good.
+        self._lock = threading.Lock()
 
     @property
     def position(self) -> np.ndarray:
@@ -61,22 +65,29 @@ class Pull:
 
     def apply(self) -> None:
         """Write the spring force into the state, replacing the previous one."""
+        with self._lock:
+            self._exert(self._force())
+
+    def release(self) -> None:
+        """End the pull."""
+        with self._lock:
+            self.target = None
+            self._exert(self._force())
+
+    def _force(self) -> np.ndarray:
+        """Return the force [N] and the torque about the centre of mass [N·m] of the spring, world axes."""
         force = np.zeros(6, dtype=np.float32)
-        if self.target is not None:
+        target = self.target
+        if target is not None:
             arm = rotated(self._pose()[None, 3:], self._arm[None])[0]
             twist = self._simulation.state.body_qd.numpy().reshape(-1, 6)[self.body].astype(np.float64)
             velocity = twist[:3] + np.cross(twist[3:], arm)
-            push = self._stiffness * (self.target - self.position) - self._damping * velocity
+            push = self._stiffness * (target - self.position) - self._damping * velocity
             size = float(np.linalg.norm(push))
             if np.isfinite(size):
                 push *= min(1.0, self._force_max / max(size, 1e-9))
                 force[:3], force[3:] = push, np.cross(arm, push)
-        self._exert(force)
-
-    def release(self) -> None:
-        """End the pull."""
-        self.target = None
-        self.apply()
+        return force
 
     def _exert(self, force: np.ndarray) -> None:
         """Apply a force [N] and a torque about the centre of mass [N·m] to the body, world axes."""
