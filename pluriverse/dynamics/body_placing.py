@@ -3,8 +3,8 @@
 Reads   joint_q, joint_qd; joint frames and axes, body_com, rigid groups
 Writes  tree states, body_q, body_qd
 
-On a CPU a thread takes eight entries of the list of worlds. Worlds of one template without ball and D6 joints
-are placed together, in lanes (`body_placing_lanes.py`), all others one by one.
+On a CPU a thread takes eight entries of the list of worlds. Worlds of one template without free
+joints below bodies are placed together, in lanes (`body_placing_lanes.py`), all others one by one.
 """
 
 import functools
@@ -422,6 +422,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                     worlds,
                     first,
                     topology,
+                    joint_axis,
                     body_com,
                     groups,
                     due,

@@ -1,6 +1,6 @@
 """Placing bodies in lanes: what `body_placing.place_world` does, for eight worlds of one template at once.
 
-Reads   joint_q, joint_qd; body_com, rigid groups
+Reads   joint_q, joint_qd; joint_axis, body_com, rigid groups
 Writes  body_q, body_qd, tree states
 
 Every lane makes the operations of `place_world` in their order, so it ends with the same bits (`math.lanes`).
@@ -17,7 +17,7 @@ import warp as wp
 from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
 from pluriverse.dynamics.tree_states import tree_states_struct
-from pluriverse.math.lane_motion import LANE_MOTION
+from pluriverse.math.lane_motion import LANE_FRAMES, LANE_MOTION
 from pluriverse.math.lanes import lane_code
 from pluriverse.model import Topology
 from pluriverse.types import JointType
@@ -90,28 +90,8 @@ _LOAD = """
     gather(joint_qd.data, dof_base, dofs, qd);
 """
 
-# The functions of `math.rotations`, `rigid_groups` and `joint_frames` of these names, for lanes.
+# The function of `joint_frames` of this name, for lanes.
 _FUNCTIONS = """
-    auto is_turned = [](const Q& a) { return (a.x != T(0)) | (a.y != T(0)) | (a.z != T(0)); };
-    auto select = [](auto mask, const Q& a, const Q& b) {
-        return Q(mask ? a.x : b.x, mask ? a.y : b.y, mask ? a.z : b.z, mask ? a.w : b.w);
-    };
-    auto chain_rotation = [&](const Q& outer, const Q& inner) {
-        return select(is_turned(inner), wp::mul(outer, inner), outer);
-    };
-    auto quat_normalize = [](const Q& a) {
-        const T scale = T(1) / __builtin_elementwise_sqrt(a.x * a.x + a.y * a.y + a.z * a.z + a.w * a.w);
-        return Q(scale * a.x, scale * a.y, scale * a.z, scale * a.w);
-    };
-    auto quat_from_axis_angle = [](const V3& axis, const T& angle) {
-        const T half = T(0.5) * angle;
-        T sine, cosine;
-        for (int l = 0; l < 8; ++l) {
-            sine[l] = wp::sin(S(half[l]));
-            cosine[l] = wp::cos(S(half[l]));
-        }
-        return Q(sine * axis[0], sine * axis[1], sine * axis[2], cosine);
-    };
     auto scalar_rotation = [&](bool hinge, const T& position, const V3& axis, const Q& rest) {
         Q result = rest;
         if (hinge) {
@@ -152,16 +132,17 @@ _MOVE = """
         transpose(rows, turn);
         return quat(turn);
     };
-    auto load_com = [&](int body) {
-        T com[3];
+    // What worlds that are alike have in common, too: `body_com`, `joint_axis`.
+    auto load_vector = [&](const auto& vectors, const int* first, int offset) {
+        T vector[3];
         if (alike) {
-            const float* one = (const float*)(body_com.data + body_base[0] + body);
+            const float* one = (const float*)(vectors.data + first[0] + offset);
             return V3(T(S(one[0])), T(S(one[1])), T(S(one[2])));
         }
         int base[8];
-        for (int l = 0; l < 8; ++l) base[l] = 3 * (body_base[l] + body);
-        gather((const float*)body_com.data, base, 3, com);
-        return vec3(com);
+        for (int l = 0; l < 8; ++l) base[l] = 3 * (first[l] + offset);
+        gather((const float*)vectors.data, base, 3, vector);
+        return vec3(vector);
     };
     // Bodies have 7 and 6 numbers: two blocks of four that overlap.
     auto write_body = [&](int body, const Q& rotation, const V3& at, const V3& linear, const V3& omega) {
@@ -266,7 +247,8 @@ _PLACE = """
         load_group(&groups.carriers.data->rotation, sizeof(*groups.carriers.data), node, 21, own);
         const V3 child_position = vec3(own + 11), own_axis = vec3(own + 18);
         V3 anchor = vec3(own + 4), shift = zero, axis = zero;
-        Q turn = identity;
+        Q turn = identity, joint_frame = identity;
+        V6 twist;  // of a D6 joint, about the origin of its parent frame
         if (hinge || slide) {
             if (due.shape[0] > 0 && carrier >= 0) {
                 turn = load_turn(node);
@@ -287,17 +269,22 @@ _PLACE = """
             axis = wp::mul(matrix, own_axis);
             shift = wp::neg(wp::mul(matrix, child_position));
             if (slide) shift = wp::add(shift, wp::mul(*position, axis));
-        } else {  // a free joint or a fixed one, at the root
-            rotation = chain_rotation(rotation, quat(own));
+        } else {
+            rotation = joint_frame = chain_rotation(rotation, quat(own));
             if (type == FREE) {
                 shift = wp::quat_rotate(rotation, vec3(position));
                 rotation = wp::mul(rotation, quat_normalize(quat(position + 3)));
+            } else if (type == BALL) {
+                rotation = wp::mul(rotation, quat_normalize(quat(position)));
+            } else if (type == D6) {
+                const int linear_count = topology.node_linear_count.data[index];
+                for (int k = 0; k < dof_counts[node]; ++k) {
+                    const V3 along = load_vector(joint_axis, dof_base, topology.node_qd.data[index] + k);
+                    const V6 motion = move_along_axis(k < linear_count, along, position[k], rotation, shift);
+                    twist = twist + wp::mul(velocity[k], motion);
+                }
             }
-            rotation = quat_renormalize(chain_rotation(rotation, quat(own + 7)));
-            const auto is_off = (child_position[0] != T(0)) | (child_position[1] != T(0))
-                | (child_position[2] != T(0));
-            const V3 there = wp::sub(shift, wp::quat_rotate(rotation, child_position));
-            for (int k = 0; k < 3; ++k) shift[k] = is_off ? there[k] : shift[k];
+            child_from_joint_frame(rotation, shift, quat(own + 7), child_position);
             matrix = matrix_from_quat(rotation);
         }
         offset = wp::add(anchor, shift);
@@ -311,13 +298,21 @@ _PLACE = """
             anchor = wp::neg(shift);
         }
         V3 arm = zero;  // of the centre of mass
-        if (writes || type == FREE) arm = wp::mul(matrix, load_com(body));
+        if (writes || type == FREE) arm = wp::mul(matrix, load_vector(body_com, body_base, body));
         if (hinge) {
             const V3 rate = wp::mul(*velocity, axis);
             omega = wp::add(omega, rate);
             linear = wp::add(linear, wp::cross(anchor, rate));
         } else if (slide) {
             linear = wp::add(linear, wp::mul(*velocity, axis));
+        } else if (type == BALL) {
+            const V3 rate = wp::quat_rotate(joint_frame, vec3(velocity));
+            omega = wp::add(omega, rate);
+            linear = wp::add(linear, wp::cross(anchor, rate));
+        } else if (type == D6) {
+            const V3 rate = angular_part(twist);
+            omega = wp::add(omega, rate);
+            linear = wp::add(linear, wp::add(linear_part(twist), wp::cross(anchor, rate)));
         } else if (type == FREE) {
             omega = vec3(velocity + 3);
             linear = wp::sub(vec3(velocity), wp::cross(omega, arm));
@@ -338,19 +333,20 @@ _PLACE = """
 def placing_lanes(real: Any) -> SimpleNamespace:
     """Return the function that places worlds in lanes, for scalars of type `real`.
 
-    `place_tile(worlds, first, topology, body_com, groups, due, unsettled, partly, joint_q, joint_qd, data,
-    body_q, body_qd) -> int` places worlds among eight entries of `worlds` from `first` on. It returns a bit
-    for each entry, of value 1 where nothing is left to do for it. Bodies of worlds that are unsettled may be
-    written along with others.
+    `place_tile(worlds, first, ...) -> int` places worlds among eight entries of `worlds` from `first` on. It
+    returns a bit for each entry, of value 1 where nothing is left to do for it. Bodies of worlds that are
+    unsettled may be written along with others.
     """
     groups_struct = rigid_groups_struct(real)
     data_struct = tree_states_struct(real)
-    text = LANE_MOTION + GROUPS_IN_LANES + _CHOOSE + _LOAD + _FUNCTIONS + _MOVE + _KEEP + _PLACE
+    text = LANE_MOTION + LANE_FRAMES + GROUPS_IN_LANES + _CHOOSE + _LOAD + _FUNCTIONS + _MOVE + _KEEP + _PLACE
     for name, value in (
         ("WORLDS_MIN", WORLDS_MIN),
         ("REVOLUTE", int(JointType.REVOLUTE)),
         ("PRISMATIC", int(JointType.PRISMATIC)),
         ("FREE", int(JointType.FREE)),
+        ("BALL", int(JointType.BALL)),
+        ("D6", int(JointType.D6)),
     ):
         text = text.replace(name, str(value))
 
@@ -359,6 +355,7 @@ def placing_lanes(real: Any) -> SimpleNamespace:
         worlds: wp.array[int],
         first: int,
         topology: wp.ref[Topology],
+        joint_axis: wp.array[wp.vec3],
         body_com: wp.array[wp.vec3],
         groups: wp.ref[groups_struct],
         due: wp.array[int],

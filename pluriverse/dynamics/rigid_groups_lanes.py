@@ -18,6 +18,7 @@ GROUPS_IN_LANES = """
             const int kind = topology.world_template.data[world];
             const int nodes = topology.template_node.data[kind + 1] - topology.template_node.data[kind];
             const int bodies = topology.template_body.data[kind + 1] - topology.template_body.data[kind];
+            const int dofs = topology.template_dof.data[kind + 1] - topology.template_dof.data[kind];
             auto same = [](const auto* values, int a, int b, int count) {
                 return __builtin_memcmp(values + a, values + b, count * sizeof(*values)) == 0;
             };
@@ -27,10 +28,12 @@ GROUPS_IN_LANES = """
             known[2] = other_made;
             known[3] = same(groups.carriers.data, a, b, nodes) && same(groups.welds.data, a, b, nodes)
                 && same(groups.body_com.data, topology.world_body.data[world],
-                        topology.world_body.data[other], bodies);
+                        topology.world_body.data[other], bodies)
+                && same(groups.joint_axis.data, topology.world_dof.data[world],
+                        topology.world_dof.data[other], dofs);
         }
         return known[3] != 0;
     };
 """
-"""`is_like(world, other)`, where `topology` and `groups` are at hand: the same bits of carriers, welds and
-body_com. Both worlds have to be in the hands of this thread."""
+"""`is_like(world, other)`, where `topology` and `groups` are at hand: the same bits of carriers, welds,
+body_com and joint_axis. Both worlds have to be in the hands of this thread."""

@@ -1,6 +1,7 @@
 """Tree motion in lanes: the stages between the joint state and the free velocity, for eight worlds at once.
 
-Reads   joint_qd, joint_f, gravity, joint_armature, joint_damping, body_com; workspace: groups, tree_states
+Reads   joint_q, joint_qd, joint_f, gravity, joint_axis, joint_armature, joint_damping, body_com; workspace:
+        groups, tree_states
 Writes  workspace: what later stages of a step read (`tree_motion.py`)
 
 A pass outward over the nodes of a tree does what `kinematics.py` does, and the outward parts of
@@ -9,7 +10,8 @@ and `kick.py`. All make the operations of those modules in the same order, so a 
 lane. Between the passes numbers stay in the memory of the call, tree by tree, and only those that others
 read are put back into arrays.
 
-There are no ball joints, D6 joints and free joints below bodies, no `body_f` and no kinematic roots here.
+There are no free joints below bodies, no bodies that spin about a ball joint, no `body_f` and no kinematic
+roots here.
 """
 
 import functools
@@ -26,7 +28,7 @@ from pluriverse.dynamics.spin_lanes import SPIN_IN_LANES
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import LANE_FACTORIZE, LANE_SOLVE_PAIR
-from pluriverse.math.lane_motion import LANE_MOTION
+from pluriverse.math.lane_motion import LANE_FRAMES, LANE_MOTION
 from pluriverse.math.lanes import LANES, lane_code
 from pluriverse.model import Template, Topology
 from pluriverse.types import JointType
@@ -36,10 +38,19 @@ FORCES, VELOCITIES = wp.constant(1), wp.constant(2)
 
 # Numbers of a `CarrierFrame`, the first that is read, and how many are: `child_rotation` and what follows it.
 _FRAME_WIDTH, _FRAME_SKIP = 31, 7
+_AXES_MAX = 6  # of a D6 joint: three to slide along and three to turn about
 # Scalars in the memory of a call: per node and per dof of the largest tree, per dof and per body of the
 # world; and how many there may be. On the stack of a thread they take 1 MiB.
 _NODE_SIZE, _DOF_SIZE, _WORLD_DOF_SIZE, _WORLD_BODY_SIZE = 47, 11, 4, 3
 _SIZE_MAX = 2**20 // (8 * LANES)
+_PLAIN_TYPES = (
+    JointType.FIXED,
+    JointType.REVOLUTE,
+    JointType.PRISMATIC,
+    JointType.FREE,
+    JointType.BALL,
+    JointType.D6,
+)
 
 _MEMORY = """
     const int kind = topology.world_template.data[worlds.data[slot]];
@@ -59,12 +70,13 @@ _MEMORY = """
     const int* dof_depth = topology.dof_depth.data + first_dof;
     const int* dof_row = topology.dof_row.data + first_dof;
     const int* dof_public = topology.dof_public.data + first_dof;
-    int world[8], world_node[8], world_body[8], world_dof[8], world_row[8], world_tree[8];
+    int world[8], world_node[8], world_body[8], world_coord[8], world_dof[8], world_row[8], world_tree[8];
     for (int l = 0; l < 8; ++l) {
         const int w = worlds.data[slot + l];
         world[l] = w;
         world_node[l] = topology.world_joint.data[w];
         world_body[l] = topology.world_body.data[w];
+        world_coord[l] = topology.world_coord.data[w];
         world_dof[l] = topology.world_dof.data[w];
         world_row[l] = topology.world_row.data[w];
         world_tree[l] = topology.world_tree.data[w];
@@ -157,6 +169,50 @@ _OUTWARD = """
             if (has) move(node, end - node);
         }
     };
+    // The motion subspaces of a ball or D6 joint.
+    auto write_axes = [&](int index, int parent, const T* frame, const V3& about, const V3& offset, int dof) {
+        T joint_frame[4];
+        load_alike((const S*)groups.carriers.data, world_node, index, FRAME_WIDTH, 4, joint_frame);
+        Q turn = parent < 0 ? Q(T(0), T(0), T(0), T(1)) : node_quat[parent];
+        turn = chain_rotation(turn, Q(joint_frame[0], joint_frame[1], joint_frame[2], joint_frame[3]));
+        const int axis_count = node_dof_count[index], public_dof = node_qd[index];
+        for (int k = 0; k < axis_count; ++k) dof_velocity[dof + k] = rate[public_dof + k];
+        if (node_type[index] == BALL) {
+            const M3 axes = matrix_from_quat(turn);
+            for (int k = 0; k < 3; ++k) {
+                const V3 axis(axes.data[0][k], axes.data[1][k], axes.data[2][k]);
+                dof_motion[dof + k] = spatial(axis, wp::cross(about, axis));
+            }
+            return;
+        }
+        T axes[3 * AXES_MAX], position[AXES_MAX];
+        load_alike((const float*)joint_axis.data, world_dof, public_dof, 3, 3 * axis_count, axes);
+        int base[8];
+        for (int l = 0; l < 8; ++l) base[l] = world_coord[l] + topology.node_coord.data[first_node + index];
+        gather(joint_q.data, base, axis_count, position);
+        const int linear_count = topology.node_linear_count.data[first_node + index];
+        V3 shift;
+        for (int k = 0; k < axis_count; ++k) {
+            const V3 axis(axes[3 * k], axes[3 * k + 1], axes[3 * k + 2]);
+            dof_motion[dof + k] = move_along_axis(k < linear_count, axis, position[k], turn, shift);
+        }
+        const Q child_rotation(frame[0], frame[1], frame[2], frame[3]);
+        child_from_joint_frame(turn, shift, child_rotation, V3(frame[4], frame[5], frame[6]));
+        for (int k = 0; k < axis_count; ++k) {
+            V6& motion = dof_motion[dof + k];
+            motion = motion + spatial(V3(), wp::cross(offset - shift, angular_part(motion)));
+        }
+    };
+    // What the axes of a D6 joint add to the acceleration, each moving with the earlier ones.
+    auto axes_acceleration = [&](int dof, int count) {
+        V6 sum, carried;
+        for (int k = dof; k < dof + count; ++k) {
+            const V6 share = wp::mul(dof_velocity[k], dof_motion[k]);
+            sum = sum + cross_motion(carried, share);
+            carried = carried + share;
+        }
+        return sum;
+    };
     bool has_welded = false;
     auto go_outward = [&](int tree_node, int node_count, int tree_dof) {
         T energy = T(0);
@@ -188,7 +244,7 @@ _OUTWARD = """
             const S* carriers = (const S*)groups.carriers.data + FRAME_SKIP;
             load_alike(carriers, world_node, index, FRAME_WIDTH, FRAME_WIDTH - FRAME_SKIP, frame);
             const V3 child_position(frame[4], frame[5], frame[6]);
-            const V3 joint_axis(frame[11], frame[12], frame[13]);
+            const V3 own_axis(frame[11], frame[12], frame[13]);
             const T mass = frame[14];
             const V3 centre(frame[15], frame[16], frame[17]);
             const V6& own_inertia = *(const V6*)(frame + 18);
@@ -198,13 +254,13 @@ _OUTWARD = """
             node_rotation[node] = rotation;
             node_com[node] = offset + wp::mul(rotation, body_centre[node_body[index]]);
             const int dof = node_dof[index] - tree_dof;
+            const V3 about = offset + wp::mul(rotation, child_position);
             if (node_type[index] == REVOLUTE) {
-                const V3 about = offset + wp::mul(rotation, child_position);
-                const V3 axis = wp::mul(rotation, joint_axis);
+                const V3 axis = wp::mul(rotation, own_axis);
                 dof_motion[dof] = spatial(axis, wp::cross(about, axis));
                 dof_velocity[dof] = rate[node_qd[index]];
             } else if (node_type[index] == PRISMATIC) {
-                dof_motion[dof] = spatial(V3(), wp::mul(rotation, joint_axis));
+                dof_motion[dof] = spatial(V3(), wp::mul(rotation, own_axis));
                 dof_velocity[dof] = rate[node_qd[index]];
             } else if (node_type[index] == FREE) {
                 for (int k = 0; k < 6; ++k) {
@@ -212,6 +268,8 @@ _OUTWARD = """
                     dof_motion[dof + k][k] = T(1);
                     dof_velocity[dof + k] = node_velocity[node][k];
                 }
+            } else if (node_dof_count[index] > 0) {
+                write_axes(index, is_root ? -1 : parent, frame, about, offset, dof);
             }
 
             const V3 com = offset + wp::mul(rotation, centre);
@@ -225,6 +283,9 @@ _OUTWARD = """
                 acceleration = node_acceleration[parent] + cross_motion(node_velocity[parent], velocity);
             } else if (node_type[index] == FREE) {
                 acceleration = spatial(V3(), -wp::cross(omega, linear_part(velocity)));
+            }
+            if (node_type[index] == D6) {
+                acceleration = acceleration + axes_acceleration(dof, node_dof_count[index]);
             }
             node_acceleration[node] = acceleration;
             const V3 com_velocity = linear_part(velocity) + wp::cross(omega, com);
@@ -312,22 +373,25 @@ _INWARD = """
                 }
                 continue;
             }
-            // A hinge or a slide.
-            const V6 motion = dof_motion[dof - tree_dof];
-            const V6 carried = inertia_times_motion(composite, motion);
-            T* entry = row + dof_depth[dof];
-            for (int j = dof; j >= stop; j = dof_parent[j]) {
-                const V6& s = dof_motion[j - tree_dof];
-                *entry-- = carried[0] * s[0] + carried[1] * s[1] + carried[2] * s[2] + carried[3] * s[3]
-                    + carried[4] * s[4] + carried[5] * s[5];
+            for (int k = 0; k < dof_count; ++k) {
+                const int own_dof = dof + k;
+                const V6 motion = dof_motion[own_dof - tree_dof];
+                const V6 carried = inertia_times_motion(composite, motion);
+                T* own_row = tree_rows + dof_row[own_dof] - tree_row;
+                T* entry = own_row + dof_depth[own_dof];
+                for (int j = own_dof; j >= stop; j = dof_parent[j]) {
+                    const V6& s = dof_motion[j - tree_dof];
+                    *entry-- = carried[0] * s[0] + carried[1] * s[1] + carried[2] * s[2]
+                        + carried[3] * s[3] + carried[4] * s[4] + carried[5] * s[5];
+                }
+                if (free_root) for (int i = 0; i < 6; ++i) own_row[i] = carried[i];
+                T& own = own_row[dof_depth[own_dof]];
+                own = own + armature[public_dof + k] + T(dt) * damping[public_dof + k];
+                const T given = applied[public_dof + k] - damping[public_dof + k] * rate[public_dof + k];
+                const T product = wp::dot(motion, wrench);
+                dof_force[own_dof - tree_dof] = given + wp::dot(motion, load) - product;
+                dof_product[own_dof - tree_dof] = product;
             }
-            if (free_root) for (int k = 0; k < 6; ++k) row[k] = carried[k];
-            T& own = row[dof_depth[dof]];
-            own = own + armature[public_dof] + T(dt) * damping[public_dof];
-            const T given = applied[public_dof] - damping[public_dof] * rate[public_dof];
-            const T product = wp::dot(motion, wrench);
-            dof_force[dof - tree_dof] = given + wp::dot(motion, load) - product;
-            dof_product[dof - tree_dof] = product;
         }
     };
 """
@@ -452,7 +516,8 @@ _TREES = """
 _CONSTANTS = f"""
     enum {{ FORCES = {FORCES}, VELOCITIES = {VELOCITIES}, CALM = {CALM}, DRIFTING = {DRIFTING} }};
     enum {{ PRISMATIC = {JointType.PRISMATIC:d}, REVOLUTE = {JointType.REVOLUTE:d} }};
-    enum {{ FREE = {JointType.FREE:d} }};
+    enum {{ FREE = {JointType.FREE:d}, BALL = {JointType.BALL:d}, D6 = {JointType.D6:d} }};
+    enum {{ AXES_MAX = {_AXES_MAX} }};
     enum {{ FRAME_WIDTH = {_FRAME_WIDTH}, FRAME_SKIP = {_FRAME_SKIP} }};
     // Kernels round constants to single precision.
     const T calm_ratio = T(S({np.float32(CALM_RATIO)}f)), product_limit = T(S({np.float32(PRODUCT_LIMIT)}f));
@@ -473,6 +538,7 @@ def lane_trees(real: Any) -> Any:
     factors = _FACTORS.replace("FACTORIZE", LANE_FACTORIZE).replace("SOLVE_PAIR", LANE_SOLVE_PAIR)
     text = (
         LANE_MOTION
+        + LANE_FRAMES
         + GROUPS_IN_LANES
         + SPIN_IN_LANES
         + _CONSTANTS
@@ -491,9 +557,11 @@ def lane_trees(real: Any) -> Any:
         slot: int,
         topology: Topology,
         gravity: wp.array[wp.vec3],
+        joint_axis: wp.array[wp.vec3],
         body_com: wp.array[wp.vec3],
         joint_armature: wp.array[float],
         joint_damping: wp.array[float],
+        joint_q: wp.array[float],
         joint_qd: wp.array[float],
         joint_f: wp.array[float],
         dt: real,
@@ -507,18 +575,16 @@ def lane_trees(real: Any) -> Any:
 
 def is_plain(template: Template) -> bool:
     """Return whether `move_trees` can be used for worlds of a template (module docstring)."""
-    moving = template.node_dof_count > 0
-    if not np.isin(
-        template.node_type[moving], (JointType.PRISMATIC, JointType.REVOLUTE, JointType.FREE)
-    ).all():
+    if template.node_count == 0 or not np.isin(template.node_type, _PLAIN_TYPES).all():
         return False
-    if template.node_count == 0:
+    tree_dof_count = template.tree_dof_end - template.tree_dof
+    if ((template.node_type[template.tree_node] == JointType.BALL) & (tree_dof_count == 3)).any():
         return False
     node_counts = template.tree_node_end - template.tree_node
     row_counts = np.bincount(
         template.node_tree[template.dof_node], weights=template.dof_depth + 1, minlength=template.tree_count
     )
     size = _NODE_SIZE * node_counts.max() + row_counts.max()
-    size += _DOF_SIZE * (template.tree_dof_end - template.tree_dof).max()
+    size += _DOF_SIZE * tree_dof_count.max()
     size += _WORLD_DOF_SIZE * template.dof_count + _WORLD_BODY_SIZE * template.body_count
     return bool(size <= _SIZE_MAX)

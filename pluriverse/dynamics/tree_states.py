@@ -19,7 +19,14 @@ from pluriverse.types import JointType
 
 # What `body_placing_lanes.py` can do: kinds of joints, and how much of a world it keeps on the stack, half a
 # megabyte of double precision for the joint state and as much for the nodes.
-_PLAIN_TYPES = (JointType.FIXED, JointType.REVOLUTE, JointType.PRISMATIC, JointType.FREE)
+_PLAIN_TYPES = (
+    JointType.FIXED,
+    JointType.REVOLUTE,
+    JointType.PRISMATIC,
+    JointType.FREE,
+    JointType.BALL,
+    JointType.D6,
+)
 _PLAIN_NUMBERS_MAX = 8192
 _PLAIN_NODES_MAX = 512
 

@@ -1,6 +1,7 @@
 """Spatial vectors and rotations in lanes: `math.spatial` and `math.rotations` for eight worlds at once.
 
 Each function makes the operations of its namesake there, in the same order, so that a lane has the same bits.
+So do those of joint frames, whose namesakes are in `dynamics.joint_frames` and `dynamics.rigid_groups`.
 """
 
 # Placed behind `math.lanes.lane_types`, whose types it uses.
@@ -96,5 +97,49 @@ LANE_MOTION = """
         result[4] = wp::dot(l[1], r[2]);
         result[5] = wp::dot(l[2], r[2]);
         return result;
+    };
+"""
+
+# Placed behind `LANE_MOTION`, whose functions it uses.
+LANE_FRAMES = """
+    auto is_turned = [](const Q& a) { return (a.x != T(0)) | (a.y != T(0)) | (a.z != T(0)); };
+    auto select = [](auto mask, const Q& a, const Q& b) {
+        return Q(mask ? a.x : b.x, mask ? a.y : b.y, mask ? a.z : b.z, mask ? a.w : b.w);
+    };
+    auto chain_rotation = [&](const Q& outer, const Q& inner) {
+        return select(is_turned(inner), wp::mul(outer, inner), outer);
+    };
+    auto quat_normalize = [](const Q& a) {
+        const T scale = T(1) / __builtin_elementwise_sqrt(a.x * a.x + a.y * a.y + a.z * a.z + a.w * a.w);
+        return Q(scale * a.x, scale * a.y, scale * a.z, scale * a.w);
+    };
+    auto quat_from_axis_angle = [](const V3& axis, const T& angle) {
+        const T half = T(0.5) * angle;
+        T sine, cosine;
+        for (int l = 0; l < 8; ++l) {
+            sine[l] = wp::sin(S(half[l]));
+            cosine[l] = wp::cos(S(half[l]));
+        }
+        return Q(sine * axis[0], sine * axis[1], sine * axis[2], cosine);
+    };
+    auto widen_axis = [](const V3& axis) {
+        return wp::mul(T(1.5) - T(0.5) * wp::dot(axis, axis), axis);
+    };
+    // Returns the motion subspace of the axis.
+    auto move_along_axis = [&](bool linear, const V3& axis, const T& position, Q& frame, V3& shift) {
+        const V3 direction = wp::quat_rotate(frame, widen_axis(axis));
+        if (linear) {
+            shift = wp::add(shift, wp::mul(position, direction));
+            return spatial(V3(), direction);
+        }
+        const V6 motion = spatial(direction, wp::cross(shift, direction));
+        frame = wp::mul(quat_from_axis_angle(direction, position), frame);
+        return motion;
+    };
+    auto child_from_joint_frame = [&](Q& frame, V3& shift, const Q& child_rotation, const V3& position) {
+        frame = quat_renormalize(chain_rotation(frame, child_rotation));
+        const auto is_off = (position[0] != T(0)) | (position[1] != T(0)) | (position[2] != T(0));
+        const V3 there = wp::sub(shift, wp::quat_rotate(frame, position));
+        for (int k = 0; k < 3; ++k) shift[k] = is_off ? there[k] : shift[k];
     };
 """

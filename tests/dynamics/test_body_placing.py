@@ -13,8 +13,23 @@ from pluriverse.dynamics.tree_states import is_plain
 
 from .trees import build_model, random_frame, random_inertia, random_joint_state, random_tree, set_joint_state
 
-PLAIN = [JointType.REVOLUTE, JointType.REVOLUTE, JointType.PRISMATIC, JointType.FIXED, JointType.FIXED]
-ROOTS = [JointType.FREE, JointType.FIXED, JointType.REVOLUTE, JointType.PRISMATIC]
+PLAIN = [
+    JointType.REVOLUTE,
+    JointType.REVOLUTE,
+    JointType.PRISMATIC,
+    JointType.FIXED,
+    JointType.FIXED,
+    JointType.D6,
+    JointType.BALL,
+]
+ROOTS = [
+    JointType.FREE,
+    JointType.FIXED,
+    JointType.REVOLUTE,
+    JointType.PRISMATIC,
+    JointType.D6,
+    JointType.BALL,
+]
 UNTURNED = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 STATES = ("tree_ref", "node_quat", "node_offset", "node_velocity", "node_turn", "joint_q", "joint_qd")
 
@@ -105,13 +120,27 @@ def test_worlds_in_lanes_have_the_bits_of_worlds_alone(monkeypatch, real, root, 
     assert np.isfinite(bodies).all()
 
 
+@pytest.mark.parametrize("kind", [JointType.REVOLUTE, JointType.D6])
+def test_worlds_that_differ_in_axes_only_are_not_taken_for_alike(monkeypatch, kind):
+    """One world of a tile has joint axes of its own; those of a D6 joint are part of no frame."""
+    tree = plain_tree(np.random.default_rng(9), kind, kinds=[kind])
+    other = copy.deepcopy(tree)
+    for joint in other.joints:
+        joint.axis, joint.axes = -joint.axis, -joint.axes
+    placed = Placed([tree] * 5 + [other] + [tree] * 2, wp.float64)
+    model, workspace = placed.model, placed.workspace
+    assert_as_one_by_one(
+        monkeypatch, placed, lambda: eval_body_state(model, model.worlds, placed.state, workspace)
+    )
+
+
 def test_lists_may_mix_templates_and_have_gaps(monkeypatch):
     """A tile may hold entries without a world, other templates, and worlds that lanes cannot place."""
     rng = np.random.default_rng(8)
     first, second = plain_tree(rng, JointType.FREE), plain_tree(rng, JointType.FIXED, count=5)
-    ball = plain_tree(rng, JointType.FREE, kinds=[JointType.BALL])
-    assert not is_plain(build_model([ball]).templates[0])
-    trees = [first] * 9 + [second] * 7 + [ball] * 3 + [varied(rng, first) for _ in range(9)]
+    carrier = plain_tree(rng, JointType.FREE, kinds=[JointType.FREE])
+    assert not is_plain(build_model([carrier]).templates[0])
+    trees = [first] * 9 + [second] * 7 + [carrier] * 3 + [varied(rng, first) for _ in range(9)]
     placed = Placed(trees, wp.float64)
     model, workspace = placed.model, placed.workspace
     for seed in range(6):
