@@ -38,7 +38,7 @@ from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.held_states import held_state_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
-from pluriverse.solvers.sap.impulse_sweeps import SWEEP_ITERATION, impulse_sweep_functions
+from pluriverse.solvers.sap.impulse_sweeps import SWEEP_ITERATION, SWEEP_SHARE, impulse_sweep_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.joint_pieces import joint_piece_functions
 from pluriverse.solvers.sap.kept_factors import KEPT_MARGIN, kept_factor_functions
@@ -187,6 +187,7 @@ def _kernels(
         has_factors, keeps_factors = int(0), int(0)
         coupled_count, tree_contact_count = int(0), int(0)
         norm = real(0.0)  # of the gradient
+        scale = real(0.0)  # of momenta or impulses, the larger
         sweep_iteration = int(-1)  # at which a heap starts again from sweeps over its impulses, or -1
         # What a world may do must not depend on the worlds beside it, for which the kernel has constraints.
         is_plain = int(1)  # 0: the world has constraints or springs
@@ -293,6 +294,7 @@ def _kernels(
                 else:
                     keeps_factors = may_keep_factors(norms[0], norm, wanted, keeps_factors)
                 norm = real(norms[0])
+                scale = real(wp.max(norms[1], norms[2]))
                 if iteration + solves >= options.iterations_max or not norms[0] < real(wp.inf):
                     stopped = 1
             if running == 0 and limit_recovery(sap, world, round) != 0:
@@ -318,8 +320,8 @@ def _kernels(
             if stopped != 0:
                 running = 0
             if wp.static(linear is real and not moments):
-                if iteration == sweep_iteration and keeps_factors != 0:
-                    sweep_iteration += 1  # a pile at rest is as good as solved
+                if iteration == sweep_iteration and norm <= real(SWEEP_SHARE) * scale:
+                    sweep_iteration = -1  # a pile at rest is as good as solved
                 if running != 0 and again == 0 and iteration == sweep_iteration:
                     sweep_iteration = -1
                     swept = sweep_impulses(topology, dynamics, sap, world)
