@@ -39,7 +39,8 @@ compiled, compile_source, build.build_cpu = [], build.build_cpu, slow
 numbers = wp.array([1.5], dtype=float, device="cpu")
 here, there = (Path(sys.argv[1]) / name for name in sys.argv[2:])
 here.touch()
-while not there.exists():
+end = time.monotonic() + 300.0
+while not there.exists() and time.monotonic() < end:
     time.sleep(0.01)
 wp.launch(double, dim=(1, 1), inputs=[numbers], device="cpu")
 print(len(compiled), numbers.numpy()[0])

@@ -149,7 +149,7 @@ def test_the_bar_goes_on_while_a_module_is_compiled(monkeypatch):
     stream = _Terminal(True)
     progress = KernelProgress(_Base(), stream)
     with progress.loading(2):
-        for _ in range(500):
+        for _ in range(30_000):
             if stream.getvalue().count("\r") > 2:
                 break
             time.sleep(0.01)
@@ -171,5 +171,5 @@ def test_a_forked_process_has_a_bar_of_its_own():
     with progress._lock:
         child = os.fork()
         if child == 0:
-            os._exit(0 if progress._lock.acquire(timeout=5.0) else 1)
+            os._exit(0 if progress._lock.acquire(timeout=120.0) else 1)
     assert os.waitpid(child, 0)[1] == 0

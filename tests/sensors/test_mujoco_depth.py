@@ -47,7 +47,7 @@ def mujoco_depth(folder) -> np.ndarray:
             [sys.executable, str(script), str(scene), str(result)],
             env={**os.environ, "MUJOCO_GL": backend},
             capture_output=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         if run.returncode == 0 and result.is_file():

@@ -15,7 +15,7 @@ def pluriverse_threads() -> set[threading.Thread]:
 
 def test_work_is_done_once_on_each_thread_at_the_same_time():
     """Four calls can only pass a barrier of four if they run at once, on threads of their own."""
-    barrier = threading.Barrier(4, timeout=30.0)
+    barrier = threading.Barrier(4, timeout=300.0)
     seen = []
 
     def work(stop: threading.Event) -> None:
@@ -46,7 +46,7 @@ def test_failure_of_any_thread_is_raised_after_all_have_ended(culprit):
     def work(stop: threading.Event) -> None:
         if (threading.get_ident() == caller) == (culprit == "caller"):
             raise ArithmeticError("broken")
-        assert stop.wait(30.0), "the failure of one thread asks the others to stop"
+        assert stop.wait(300.0), "the failure of one thread asks the others to stop"
         time.sleep(0.05)
         ended.append(True)
 
@@ -67,5 +67,5 @@ def test_threads_of_a_forgotten_pool_end():
     del pool
     gc.collect()
     for thread in started:
-        thread.join(timeout=30.0)
+        thread.join(timeout=300.0)
         assert not thread.is_alive()

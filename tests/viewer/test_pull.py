@@ -30,6 +30,6 @@ def test_a_pull_that_ends_while_its_force_is_computed_leaves_none(monkeypatch):
 
     monkeypatch.setattr(pull, "_exert", write_late)
     pull.apply()
-    end.join(10.0)
+    end.join(300.0)
     assert not end.is_alive()
     assert not simulation.state.body_f.numpy().any()

@@ -72,7 +72,7 @@ def test_run_plays_pauses_steps_and_resets(viewer, simulation):
     viewer.reset()
     wait_until(lambda: simulation.step_count == 0)
     viewer.close()
-    runner.join(timeout=10.0)
+    runner.join(timeout=300.0)
     assert not runner.is_alive()
     assert not viewer.is_running
     simulation.step(1)  # goes on without
@@ -87,7 +87,7 @@ def test_a_loop_of_ones_own_waits_while_it_is_paused(viewer, simulation):
     viewer.step_once()
     wait_until(lambda: simulation.step_count == 1)
     viewer.is_playing = True
-    loop.join(timeout=30.0)
+    loop.join(timeout=300.0)
     assert simulation.step_count == 3
 
 

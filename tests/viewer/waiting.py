@@ -4,8 +4,11 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Return once a condition holds; fail if it does not within some seconds."""
+def wait_until(condition: Callable[[], bool], seconds: float = 300.0) -> None:
+    """Return once a condition holds; fail if it does not within some seconds.
+
+    They are many, since kernels may be compiled meanwhile, on a busy machine.
+    """
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "the viewer did not do it in time"
