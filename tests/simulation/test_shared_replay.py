@@ -131,12 +131,16 @@ def test_ctrl_c_ends_a_round_on_all_threads():
     with WorkerPool(3) as pool:
         replay = SharedReplay(pool, 3)
         endless = ReplayPlan([[graph] * 200_000 for graph in graphs], 8)
-        timer = threading.Timer(0.3, _thread.interrupt_main)
-        timer.start()
+
+        def press():
+            while not (counts.numpy() > 0).all():  # until all threads are at work
+                time.sleep(0.01)
+            _thread.interrupt_main()
+
+        threading.Thread(target=press, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             replay.run(endless, 3)
         before = counts.numpy().copy()
-        assert (before > 0).all()
         time.sleep(0.05)
         assert (counts.numpy() == before).all()
         counts.zero_()
@@ -153,6 +157,7 @@ def test_a_forked_process_makes_threads_of_its_own():
         replay.run(plan, 2)  # the other thread is awake now
         child = os.fork()
         if child == 0:
+            signal.alarm(300)  # the end, should it wait for a thread that it does not have
             met.zero_()
             replay.run(plan, 2)
             os._exit(0 if met.numpy().tolist() == [1, 1, 1] else 1)
