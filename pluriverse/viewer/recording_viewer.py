@@ -110,8 +110,9 @@ class RecordingViewer(ViewerBase):
     def _advance(self, seconds: float) -> None:
         self._position += seconds
         if self._position > self.recording.duration:
-            self._position = 0.0 if self.is_repeating else self.recording.duration
-            self.is_playing = self.is_repeating
+            goes_on = self.is_repeating  # which another thread may change meanwhile
+            self._position = 0.0 if goes_on else self.recording.duration
+            self.is_playing = goes_on
 
     def _show(self, frame: int) -> None:
         self.source.frame = frame

@@ -1,10 +1,13 @@
 """The viewer of recordings without a browser: playing, scrubbing, what is drawn."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import pluriverse as pv
 from pluriverse.recording import RecordedRun
+from pluriverse.viewer import RecordingViewer
 from pluriverse.viewer.overlays import Overlay
 from tests.recording.variant_run import record_variant_run
 from tests.viewer.waiting import wait_until
@@ -62,6 +65,19 @@ def test_it_plays_and_begins_again(path):
         viewer.is_repeating = False
         wait_until(lambda: not viewer.is_playing)
         assert viewer.frame == viewer.recording.frame_count - 1
+
+
+def test_repeating_is_looked_at_once_at_the_end():
+    """Whoever ends it at that moment must not find a recording that stands still at its beginning."""
+    answers = iter([True, False])
+
+    class Changed:
+        is_repeating = property(lambda self: next(answers))
+        recording, _position, is_playing = SimpleNamespace(duration=1.0), 0.9, True
+
+    viewer = Changed()
+    RecordingViewer._advance(viewer, 0.5)
+    assert (viewer._position, viewer.is_playing) == (0.0, True)
 
 
 def test_wrong_recordings_and_worlds_are_refused(path, tmp_path):
