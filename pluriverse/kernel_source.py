@@ -5,8 +5,11 @@ again. Most functions of a kernel are called from one place, up to the loop over
 would be simplified at each level of calls. Such functions are marked to be copied before anything else is
 done. What they compute stays the same to the bit: operations are fused within one expression only, which the
 compiler settles before it looks at calls.
+
+Besides, the compiler is told to leave out what takes long and gains nothing here.
 """
 
+import contextlib
 import functools
 import re
 from collections import Counter
@@ -20,6 +23,10 @@ import warp as wp
 WITHOUT_BFLOAT16 = "#define WP_NO_BFLOAT16\n"
 # The names of folders and files of modules of this package begin so.
 OWN = "wp_pluriverse."
+# What the compiler leaves out for modules of this package, where it takes long and makes no step faster: the
+# search for cheaper indices in loops, copies of the bodies of loops whose count is unknown (a native snippet
+# may ask for them), names of values, and checks of the compiler itself.
+FLAGS = "-mllvm=-disable-lsr -mllvm=-unroll-runtime=false -discard-value-names -disable-llvm-verifier"
 # The function that computes one thread of a kernel, and functions of kernels without a hint about copies.
 _KERNEL = re.compile(r"^static (?=void \w+_cpu_kernel_forward\()", re.MULTILINE)
 _FUNCTION = re.compile(r"^static (?!CUDA_CALLABLE |WP_|void adj_)(?:[^\n(]+ )?(\w+)\($", re.MULTILINE)
@@ -54,10 +61,14 @@ def install() -> None:
     def build_cpu(obj_path: Any, cpp_path: Any, *arguments: Any, **options: Any) -> Any:
         path = Path(cpp_path)
         source = path.read_text(encoding="utf-8")
-        if path.name.startswith(OWN):
-            path.write_text(simplify_source(source), encoding="utf-8")
         if source.startswith(WITHOUT_BFLOAT16):
             options["extra_flags"] = f"{options.get('extra_flags', '')} -DWP_NO_BFLOAT16="
+        if path.name.startswith(OWN):
+            path.write_text(simplify_source(source), encoding="utf-8")
+            flags = f"{options.get('extra_flags', '')} {FLAGS}"
+            # A compiler that does not know one of the flags, or is given it twice, has to do without.
+            with contextlib.suppress(Exception):
+                return compile_source(obj_path, cpp_path, *arguments, **options | {"extra_flags": flags})
         return compile_source(obj_path, cpp_path, *arguments, **options)
 
     build_cpu.simplifies = True  # type: ignore[attr-defined]

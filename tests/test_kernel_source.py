@@ -5,7 +5,7 @@ import re
 import numpy as np
 import warp as wp
 
-from pluriverse.kernel_source import install, simplify_source
+from pluriverse.kernel_source import FLAGS, OWN, install, simplify_source
 
 SOURCE = """#define WP_NO_BFLOAT16
 CUDA_CALLABLE Pair add(const Pair& a, const Pair& b)
@@ -77,3 +77,29 @@ def test_warp_compiles_modules_of_this_package_from_changed_sources_to_equal_bit
         assert re.search(rf"^static {name}\(", others, flags=re.MULTILINE)
         assert re.search(rf"^static WP_FORCEINLINE {name}\(", ours, flags=re.MULTILINE)
     assert others.startswith("#define WP_NO_BFLOAT16\n")
+
+
+def test_flags_are_for_modules_of_this_package_and_for_compilers_that_know_them(monkeypatch, tmp_path):
+    """Where compiling fails, it is tried once more without them."""
+    calls = []
+
+    def build_cpu(obj_path, cpp_path, extra_flags=""):
+        calls.append(extra_flags)
+        if unknown[0] in extra_flags:
+            raise RuntimeError("unknown flag")
+
+    monkeypatch.setattr(wp._src.build, "build_cpu", build_cpu)
+    install()
+    ours, others = (tmp_path / f"{name}step_1a2b.cpp" for name in (OWN, "wp_others."))
+    for path in (ours, others):
+        path.write_text(SOURCE)
+    plain = "-march=native -DWP_NO_BFLOAT16="
+    unknown = [""]
+    for unknown[0], expected in (
+        ("-unknown", [f"{plain} {FLAGS}", plain]),
+        (FLAGS, [f"{plain} {FLAGS}", plain, plain]),
+    ):
+        calls.clear()
+        for path in (ours, others):
+            wp._src.build.build_cpu("", path, extra_flags="-march=native")
+        assert calls == expected
