@@ -130,6 +130,28 @@ def test_contacts_that_do_not_act_change_nothing():
     assert alone[0] < 0.99
 
 
+def test_few_contacts_are_solved_at_once_beside_many_degrees_of_freedom():
+    """A plank that slides on three feet takes one iteration, with twenty balls in the air."""
+    speeds = []
+    for balls in (0, 20):
+        builder = _plank(0)
+        for index in range(balls):
+            ball = builder.add_body(xform=((0.5 * index, 0.0, 10.0), (0.0, 0.0, 0.0, 1.0)))
+            builder.add_shape_sphere(ball, radius=0.1)
+        model = builder.finalize("cpu")
+        solver = pv.SolverSAP(model, friction_law="coulomb")
+        simulation = pv.Simulation(model, solver=solver, dt=0.005, decimation=1, threads=1)
+        velocity = simulation.state.joint_qd.numpy()
+        velocity[:2] = (1.0, 0.3)
+        simulation.state.joint_qd.assign(velocity)
+        pv.eval_fk(model, simulation.state.joint_q, simulation.state.joint_qd, simulation.state)
+        for _ in range(10):
+            simulation.step()
+            assert solver.last_solve_iterations.numpy()[0] == 1
+        speeds.append(simulation.state.joint_qd.numpy()[:6])
+    np.testing.assert_allclose(speeds[1], speeds[0], atol=1e-6)
+
+
 def test_sliding_robots_move_as_with_all_contacts():
     """Limp walkers that slide on their bellies and legs move alike, if contacts that cannot act are left out.
 

@@ -31,7 +31,7 @@ SPACE_HELD_CONTACTS_MAX = 12
 """The same with convex friction, or with fixed bounds of friction."""
 SPACE_COUPLINGS_MAX = ELIMINATED_MAX
 """Largest number of constraints between joints of such a world."""
-SPACE_DOFS_MAX = 64
+SPACE_DOFS_MAX = 128
 """Largest number of degrees of freedom of such a world: the mobility is computed for all of them."""
 
 SWEEP_NUMBERS = 480
