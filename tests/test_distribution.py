@@ -1,0 +1,44 @@
+"""Workers of pytest-xdist share the tests by units, and begin with the longest."""
+
+from pathlib import Path
+
+from tests import distribution
+
+TESTS = Path(__file__).resolve().parent
+
+
+def test_names_in_the_lists_exist():
+    """A file that is renamed is renamed in the lists as well."""
+    for name in (*distribution.TOGETHER, *distribution.APART, *distribution.LONGEST_FIRST):
+        assert (TESTS.parent / name).exists(), name
+
+
+def test_a_unit_is_a_file_and_a_room_with_ray_is_one_unit():
+    names = [
+        "tests/cluster/test_a.py::test",
+        "tests/cluster/test_b.py::test",
+        "tests/ik/test_c.py::test[a::b]",
+    ]
+    assert [distribution.unit_of(name) for name in names] == [
+        "tests/cluster/",
+        "tests/cluster/",
+        "tests/ik/test_c.py",
+    ]
+
+
+def test_kernels_for_cuda_are_compiled_by_different_workers():
+    names = [f"{distribution.APART[0]}::test[{number}]" for number in range(2)]
+    assert [distribution.unit_of(name) for name in names] == names
+
+
+def test_long_files_come_first():
+    names = ["tests/ik/test_c.py::test", "tests/viewer/test_a.py::test", "tests/cluster/test_a.py::test"]
+    assert sorted(names, key=distribution.rank_of) == names[::-1]
+
+
+def test_there_is_a_worker_more_than_cores_or_as_many_as_asked_for(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1}, raising=False)
+    monkeypatch.delenv("PYTEST_XDIST_AUTO_NUM_WORKERS", raising=False)
+    assert distribution.worker_count() == 3
+    monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "5")
+    assert distribution.worker_count() == 5
