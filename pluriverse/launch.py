@@ -12,6 +12,7 @@ from pluriverse.compile_lock import install as install_lock
 from pluriverse.kernel_progress import declared_modules, install
 from pluriverse.kernel_source import install as install_simplification
 from pluriverse.launch_list import LaunchList, is_supported, make_launches
+from pluriverse.overload_search import install as install_memory
 from pluriverse.precompiled_headers import share_headers
 
 Kept = TypeVar("Kept")
@@ -44,6 +45,7 @@ _list: LaunchList | None = None
 install()
 install_lock()
 install_simplification()
+install_memory()
 
 
 if hasattr(os, "register_at_fork"):
