@@ -17,7 +17,7 @@ from pluriverse.importers import AssetError, AssetLimitError, AssetWarning
 from pluriverse.scene import SapSceneLoaderError, load_scene
 from pluriverse.terrain_utils import SubTerrain
 
-# What a refusal takes [s], many times over: it must not depend on what a file stands for.
+# What a refusal takes of a processor [s], many times over: it must not depend on what a file stands for.
 REFUSAL_TIME_MAX = 20.0
 
 
@@ -66,11 +66,11 @@ def test_an_asset_that_stands_for_too_much_is_refused_at_once(tmp_path: Path, na
     method, text, message = ASSETS[name]
     path = tmp_path / {"add_mjcf": "a.xml", "add_urdf": "a.urdf", "add_usd": "a.usda"}[method]
     path.write_text(text)
-    begin = time.perf_counter()
+    begin = time.process_time()
     for source in (text, path):
         with pytest.raises(ValueError, match=message):
             getattr(ModelBuilder(), method)(source)
-    assert time.perf_counter() - begin < REFUSAL_TIME_MAX
+    assert time.process_time() - begin < REFUSAL_TIME_MAX
 
 
 def test_files_that_include_each_other_twice_are_refused(tmp_path: Path):
@@ -170,10 +170,10 @@ def test_two_megabytes_of_yaml_are_refused_before_they_are_read(tmp_path: Path, 
     """YAML costs by its anchors, brackets and merges, not by its lines."""
     path = tmp_path / "scene.yaml"
     path.write_text(f"schema_version: 1\n{YAML[name]()}\n")
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(SapSceneLoaderError, match=r"too long for YAML|expands to more"):
         load_scene(path)
-    assert time.perf_counter() - begin < REFUSAL_TIME_MAX
+    assert time.process_time() - begin < REFUSAL_TIME_MAX
 
 
 def test_a_terrain_of_ten_billion_samples_is_refused():

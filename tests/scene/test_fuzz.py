@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -41,10 +42,13 @@ LOAD_TIME_MAX = 20.0
 
 
 class Watch:
-    """Notes what Python is asked to do that a scene has no business with, while it is on."""
+    """Notes what Python is asked to do that a scene has no business with, while it is on.
+
+    Only by the thread that loads the scene: others may be at work for what was tested before.
+    """
 
     def __init__(self):
-        self.on = False
+        self.on, self.thread = False, threading.get_ident()
         self.offences: list[str] = []
         roots = [FOLDER, sysconfig.get_paths()["stdlib"], sys.prefix, Path(__file__).parents[2]]
         roots += [
@@ -58,7 +62,7 @@ class Watch:
         sys.addaudithook(self.hear)
 
     def hear(self, event, arguments):
-        if not self.on:
+        if not self.on or threading.get_ident() != self.thread:
             return
         if event == "open" and isinstance(arguments[0], str | bytes):
             path = arguments[0] if isinstance(arguments[0], str) else arguments[0].decode()
