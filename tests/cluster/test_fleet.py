@@ -224,6 +224,19 @@ def test_a_cluster_that_nobody_named_is_not_used(monkeypatch, address, variable,
     assert ("num_cpus" in given) == (expected == "local")
 
 
+def test_a_cluster_that_does_not_start_is_an_error_of_the_cluster(monkeypatch):
+    """Ray raises a bare exception where its processes take too long to start."""
+    from pluriverse.cluster import runtime
+
+    def fail(**_):
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(runtime, "load_ray", lambda: SimpleNamespace(is_initialized=lambda: False, init=fail))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(ClusterError, match=r"no Ray cluster can be used on this machine: .*timed out"):
+        runtime.connect(None, 2, 1.0)
+
+
 def test_workers_of_other_versions_are_refused(monkeypatch):
     from pluriverse.cluster import runtime
 
