@@ -133,31 +133,34 @@ DRIVER = """
 import sys, time
 from pluriverse.cluster import evaluate
 
+RESUMES = len(sys.argv) > 3
+
 def slow(simulation, worlds):
-    time.sleep(0.3)
+    while worlds.start == 4 and not RESUMES:
+        time.sleep(0.05)  # until it is killed
     return {"height": simulation.state.body_q.numpy()[:, 2]}
 
 if __name__ == "__main__":
     evaluate(None, sys.argv[1], episodes=12, steps=4, batch=1, workers=1, metrics=slow, out=sys.argv[2],
-             resume=len(sys.argv) > 3)
+             resume=RESUMES)
 """
 
 
-def test_rows_survive_a_killed_driver_and_the_rest_is_done_on_resuming(scene, tmp_path):
+def test_rows_survive_a_killed_driver_and_the_rest_is_done_on_resuming(scene, tmp_path, ray_cluster):
     script, out = tmp_path / "driver.py", tmp_path / "out"
     script.write_text(DRIVER)
     root = str(Path(__file__).parents[2])
     environment = os.environ | {"PYTHONPATH": root + os.pathsep + os.environ.get("PYTHONPATH", "")}
-    environment.pop("RAY_ADDRESS", None)
+    environment["RAY_ADDRESS"] = ray_cluster.get_runtime_context().gcs_address
     command = [sys.executable, str(script), scene, str(out)]
     driver = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
     end = time.monotonic() + 300.0
-    while len(list(out.glob("piece-*.parquet"))) < 3 and driver.poll() is None and time.monotonic() < end:
+    while len(list(out.glob("piece-*.parquet"))) < 4 and driver.poll() is None and time.monotonic() < end:
         time.sleep(0.05)
     driver.kill()
     driver.wait()
     kept = {path: path.stat().st_mtime_ns for path in out.glob("piece-*.parquet")}
-    assert 3 <= len(kept) < 12, driver.stderr.read().decode()
+    assert len(kept) == 4, driver.stderr.read().decode()
     subprocess.run([*command, "resume"], env=environment, check=True, capture_output=True, timeout=400)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept  # nothing was done twice
     rows = pyarrow.parquet.ParquetDataset(sorted(out.glob("piece-*.parquet"))).read()
