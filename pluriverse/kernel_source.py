@@ -25,7 +25,8 @@ WITHOUT_BFLOAT16 = "#define WP_NO_BFLOAT16\n"
 OWN = "wp_pluriverse."
 # What the compiler leaves out for modules of this package, where it takes long and makes no step faster: the
 # search for cheaper indices in loops, copies of the bodies of loops whose count is unknown (a native snippet
-# may ask for them), names of values, and checks of the compiler itself.
+# may ask for them), names of values, and checks of the compiler itself. LLVM's options hold for the whole
+# process while modules of this package are compiled; Warp resets them then, and kernels of others wait.
 FLAGS = "-mllvm=-disable-lsr -mllvm=-unroll-runtime=false -discard-value-names -disable-llvm-verifier"
 # The function that computes one thread of a kernel, and functions of kernels without a hint about copies.
 _KERNEL = re.compile(r"^static (?=void \w+_cpu_kernel_forward\()", re.MULTILINE)

@@ -1,8 +1,10 @@
 """Kernel sources: functions that are called once are copied before they are simplified, to equal results."""
 
+import platform
 import re
 
 import numpy as np
+import pytest
 import warp as wp
 
 from pluriverse.kernel_source import FLAGS, OWN, install, simplify_source
@@ -103,3 +105,26 @@ def test_flags_are_for_modules_of_this_package_and_for_compilers_that_know_them(
         for path in (ours, others):
             wp._src.build.build_cpu("", path, extra_flags="-march=native")
         assert calls == expected
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the target is one of x86")
+def test_flags_do_not_outlast_the_modules_of_this_package(tmp_path):
+    """Kernels of others become the same code before and after, with copies of the bodies of their loops."""
+    install()
+    wp.init()  # which loads the compiler
+    text = """extern "C" float sum(const float* x, int n)
+{
+    float s = 0.0f;
+    for (int i = 0; i < n; ++i)
+        s = x[i] * s + 1.0f;
+    return s;
+}
+"""
+    codes = []
+    for name in ("wp_others.", OWN, "wp_others."):
+        source, code = tmp_path / f"{name}sum_1a2b.cpp", tmp_path / "sum.o"
+        source.write_text(text)
+        wp._src.build.build_cpu(str(code), str(source), extra_flags="-target-cpu x86-64-v3")
+        codes.append(code.read_bytes())
+    assert codes[0] == codes[2]
+    assert len(codes[1]) < len(codes[0])
