@@ -62,7 +62,8 @@ def mix_pairs(rows: ModelRows, group: MujocoGroup) -> tuple[np.ndarray, np.ndarr
     chooses = np.full(int(model.npair), -1)
     share = np.full((group.world_count, int(model.npair)), 0.5)
     solimp = np.array(group.value("pair_solimp"))
-    named = {indices_of_pairs(model)[frozenset(pair)] for pair in group.plan.masks.pairs}
+    indices = indices_of_pairs(model)
+    named = {indices[frozenset(pair)] for pair in group.plan.masks.pairs}
     for pair in sorted(named - set(authored_pairs(rows, group)[1])):
         ends = int(model.pair_geom1[pair]), int(model.pair_geom2[pair])
         priority = int(attributes["priority"][ends[0]]) - int(attributes["priority"][ends[1]])
