@@ -56,6 +56,8 @@ def imports(tree: ast.AST, *, deferred: bool, types: bool = False) -> Iterator[s
     `deferred` adds what its functions import, `types` what only type checkers see.
     """
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):
+            continue  # most nodes, which hold no import
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not types:
             continue
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not deferred:
