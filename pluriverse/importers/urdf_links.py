@@ -22,6 +22,9 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_document import UrdfDocument
 from pluriverse.types import JointType
 
+# Range [rad] from which a continuous joint was meant to turn freely: a bit less than 3.14 to either side.
+_TURN = 6.25
+
 
 def frame_of(origin: np.ndarray | None, scale: float) -> Frame:
     """Return the frame of an `<origin>` (a 4x4 matrix, None for the identity), lengths times `scale`."""
@@ -207,6 +210,14 @@ def _joint(
                     "it starts there nevertheless; set joint_q",
                     ImportSeverity.NOTE,
                 )
+    elif limit is not None and 0.0 < (limit.upper or 0.0) - (limit.lower or 0.0) < _TURN:
+        # Exporters write all sorts of ranges here; only one of less than a turn may have been meant.
+        report.add(
+            "range of a continuous joint",
+            element,
+            "it turns without limits, as the format has it; one of type 'revolute' keeps to its range",
+            ImportSeverity.WARNING,
+        )
     if dof.lower is None:
         dof.lower, dof.upper = -np.inf, np.inf
     if joint.dynamics is not None:

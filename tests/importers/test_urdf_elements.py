@@ -111,10 +111,23 @@ def test_joint_types(kind, expected):
     np.testing.assert_allclose(pose[3:], [0.0, 0.0, np.sin(0.25), np.cos(0.25)], atol=1e-6)
 
 
-def test_continuous_joint_has_no_limits():
-    inside = '<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/>'
-    builder, _ = import_urdf(arm(joint='type="continuous"', inside=inside))
+@pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
+@pytest.mark.parametrize(
+    ("limits", "is_reported"),
+    [
+        ('lower="-1" upper="1"', True),
+        ('upper="1"', True),
+        ("", False),
+        ('lower="0" upper="0"', False),
+        ('lower="-3.14" upper="3.14"', False),
+    ],
+)
+def test_continuous_joint_has_no_limits(limits, is_reported):
+    """A range of less than a turn may have been meant, and is reported."""
+    inside = f'<axis xyz="0 0 1"/><limit {limits} effort="1" velocity="1"/>'
+    builder, report = import_urdf(arm(joint='type="continuous"', inside=inside))
     assert np.isinf(builder.joint_limit_lower[0])
+    assert ("range of a continuous joint" in [entry.feature for entry in report.entries]) == is_reported
 
 
 @pytest.mark.parametrize(
