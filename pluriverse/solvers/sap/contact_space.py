@@ -253,13 +253,15 @@ def contact_space_functions(
     def has_room(sap: wp.ref[SapData], world: int, contact0: int, count: int, capacity: int) -> bool:
         """Return whether the listed contacts are few enough to solve Coulomb's law quickly.
 
-        Where constraints couple joints, those between two bodies that move count twice: what a gripper holds
-        by many of them sticks and slips in turns. An arm with a cube between its fingers took 19 µs with
-        Coulomb's law, and 9 as a convex problem. Fingers of a fallen hand, which touch each other and the
-        ground, take half of the time with Coulomb's law.
+        Where constraints couple joints, more than twelve are too many if those between two bodies that move
+        count twice: what a gripper holds by so many of them mostly sticks, for which convex friction is
+        exact and takes half of the time. An arm with a cube between its fingers, sixteen contacts, took 22 µs
+        with Coulomb's law, and 10 as a convex problem.
         """
         if count > capacity:
             return False
+        if count <= HELD_CONTACTS_MAX:
+            return True
         size = int(count)
         if wp.static(equality):
             if sap.equality_start[world] != sap.equality_start[world + 1]:
@@ -382,7 +384,7 @@ def contact_space_functions(
                         relaxation = real(0.0)
                 is_start = int(round == 0 and known == 0)
                 searching = 1 - find_coulomb_impulses(
-                    sap, contact0, count, mobility0, work, optimality, is_start
+                    sap, contact0, count, mobility0, work, optimality, is_start, int(round > 0)
                 )
                 round += 1
                 for c in range(contact0, contact0 + count):
