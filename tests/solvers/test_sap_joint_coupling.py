@@ -6,6 +6,7 @@ import pytest
 import pluriverse as pv
 from benchmarks.step_laws import law_violation
 from pluriverse import Contacts, ModelBuilder, SolverSAP
+from pluriverse.solvers.sap.contact_space import STICKING_SPEED
 from tests.oracles.coulomb_dense import contact_impulses, solve_coulomb, with_bounds
 from tests.oracles.equality_dense import add_equality
 from tests.oracles.multibody_dense import DenseWorld, dense_problem
@@ -17,8 +18,6 @@ KINDS = ((6,), (5, 3), (1, 4, 1, 3), (8,))
 COUPLINGS = (1, 4, 2, 3)
 # Relative difference of velocities that the default tolerance of the gradient leaves.
 AGREEMENT = 1e-4
-# What the same tolerance leaves of the laws of fingers and cubes [m/s or rad/s].
-LAW_TOLERANCE = 1e-4
 
 
 class Batch:
@@ -165,7 +164,8 @@ def test_fingers_that_close_on_turned_cubes_obey_coulombs_law():
     for _ in range(world_count):
         builder.add_world(_gripper(2, True))
     model = builder.finalize("cpu")
-    model.shape_material_mu.fill_(0.3)
+    mu = 0.3
+    model.shape_material_mu.fill_(mu)
     simulation = pv.Simulation(model, dt=0.005, decimation=1, threads=1)
     target = simulation.control.joint_target_pos.numpy().reshape(world_count, -1)
     target[:, :2] = 0.04
@@ -183,7 +183,8 @@ def test_fingers_that_close_on_turned_cubes_obey_coulombs_law():
     for _ in range(12):
         simulation.step()
         worst = max(worst, law_violation(simulation))
-    assert worst < LAW_TOLERANCE
+    # Contacts that slide no faster may have convex friction, by which they open.
+    assert worst < mu * STICKING_SPEED
     assert simulation.solver.approximated_step_count.numpy().sum() == 0
 
 

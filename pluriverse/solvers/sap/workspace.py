@@ -28,7 +28,7 @@ SPEED_LIMIT = wp.constant(16)
 SPACE_CONTACTS_MAX = 16
 """Largest number of acting contacts of a world that is solved in contact space (`contact_space`)."""
 SPACE_HELD_CONTACTS_MAX = 12
-"""The same with convex friction, or with fixed bounds of friction."""
+"""The same where friction is convex, or becomes so and no constraints couple joints."""
 SPACE_COUPLINGS_MAX = ELIMINATED_MAX
 """Largest number of constraints between joints of such a world."""
 SPACE_DOFS_MAX = 128
@@ -366,8 +366,8 @@ class SapWorkspace:
         # Three constraints between joints take the room of a contact.
         coupled = min(int(equality_count.max(initial=0)), SPACE_COUPLINGS_MAX)
         self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX) + -(-coupled // 3)
-        m, kept = 3 * self.space_contact_count, 3 * min(capacity, SPACE_HELD_CONTACTS_MAX)
-        self.space_work_count = max(2 * (m + 16) ** 2, 2 * kept * kept + kept)
+        m = 3 * self.space_contact_count
+        self.space_work_count = 2 * (m + 16) ** 2
         given |= self._contact_space(model, real)
         for name, field in workspace_fields(real, linear).items():
             array = given.get(name)
