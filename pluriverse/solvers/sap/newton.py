@@ -55,6 +55,7 @@ from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.tree_contacts import tree_contact_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+from pluriverse.solvers.sap.world_motion import world_motion_functions
 
 # Where the iteration starts: from the velocities of the last step, from the solution that `SapWorkspace`
 # holds of this step, or from the same as it was written to the dynamics.
@@ -96,7 +97,9 @@ def _kernels(
     joint_error = objective.joint_error
     linearize_joints = joint_piece_functions(real, linear).linearize_joints
     sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
-    term_velocities, joint_impulses = sweeps.term_velocities, sweeps.joint_impulses
+    joint_impulses = sweeps.joint_impulses
+    motion = world_motion_functions(real, linear, dynamics_real, equality, moments)
+    measure_velocity, measure_direction = motion.measure_velocity, motion.measure_direction
     hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
     find_coupling, assemble, factorize_and_solve = (
         hessian.find_coupling,
@@ -118,8 +121,7 @@ def _kernels(
     sweep_impulses = impulse_sweep_functions(real, linear, dynamics_real).sweep_impulses
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
     advance_equalities = equality_functions(real, linear).advance_equalities
-    springs = spring_functions(real, linear)
-    measure_springs, advance_springs = springs.measure_springs, springs.advance_springs
+    advance_springs = spring_functions(real, linear).advance_springs
     convert_numbers = packed_rows(dynamics_real, real).rows_copy
     convert_back = packed_rows(real, dynamics_real).rows_copy
     copy_numbers, numbers_clear = packed_rows(real).rows_copy, packed_rows(real).numbers_clear
@@ -231,19 +233,7 @@ def _kernels(
                     few_contacts = 1
                     release_bounds(sap, world)
                     copy_numbers(sap.velocity_start, dof0, dof_count, sap.velocity, dof0)
-                term_velocities(
-                    topology,
-                    dynamics,
-                    sap,
-                    world,
-                    sap.velocity,
-                    sap.contact_velocity,
-                    sap.contact_spin,
-                    sap.equality_velocity,
-                    1,
-                )
-                if wp.static(equality):
-                    measure_springs(topology, sap, world, sap.velocity, sap.spring_velocity)
+                measure_velocity(topology, dynamics, sap, world)
             if state == ITERATING and has_momenta == 0:
                 has_momenta = 1
                 begin_momenta(topology, dynamics, sap, world)
@@ -276,19 +266,7 @@ def _kernels(
                     if norms[0] > real(CLOSING_GRADIENT) * wp.max(norms[1], norms[2]):
                         numbers_subtract(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction)
                         step = real(CLOSING_SHARE)
-                        term_velocities(
-                            topology,
-                            dynamics,
-                            sap,
-                            world,
-                            sap.direction,
-                            sap.contact_slope,
-                            sap.contact_spin_slope,
-                            sap.equality_slope,
-                            0,
-                        )
-                        if wp.static(equality):
-                            measure_springs(topology, sap, world, sap.direction, sap.spring_slope)
+                        measure_direction(topology, dynamics, sap, world)
                         has_momenta = 0
                         continue
                 energy = half * numbers_work(sap.residual, sap.velocity, sap.velocity_free, dof0, dof_count)
@@ -357,17 +335,7 @@ def _kernels(
                     if swept != 0:
                         if swept < 0:
                             copy_numbers(sap.velocity_start, dof0, dof_count, sap.velocity, dof0)
-                        term_velocities(
-                            topology,
-                            dynamics,
-                            sap,
-                            world,
-                            sap.velocity,
-                            sap.contact_velocity,
-                            sap.contact_spin,
-                            sap.equality_velocity,
-                            1,
-                        )
+                        measure_velocity(topology, dynamics, sap, world)
                         end_dilation(sap, world)
                         begin_dilation(sap, world, 1)
                         dilation_round = 0
@@ -477,19 +445,7 @@ def _kernels(
                         keeps_factors,
                     )
                     has_factors = ok
-                    term_velocities(
-                        topology,
-                        dynamics,
-                        sap,
-                        world,
-                        sap.direction,
-                        sap.contact_slope,
-                        sap.contact_spin_slope,
-                        sap.equality_slope,
-                        0,
-                    )
-                    if wp.static(equality):
-                        measure_springs(topology, sap, world, sap.direction, sap.spring_slope)
+                    measure_direction(topology, dynamics, sap, world)
                 multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
                 if wp.static(linear is real and not moments):
                     if holds != 0:
@@ -498,17 +454,7 @@ def _kernels(
                         alpha = real(0.0)
                         numbers_add(sap.direction, dof0, dof_count, real(1.0), sap.velocity)
                         numbers_add(sap.direction_momentum, dof0, dof_count, real(1.0), sap.residual)
-                        term_velocities(
-                            topology,
-                            dynamics,
-                            sap,
-                            world,
-                            sap.velocity,
-                            sap.contact_velocity,
-                            sap.contact_spin,
-                            sap.equality_velocity,
-                            1,
-                        )
+                        measure_velocity(topology, dynamics, sap, world)
                         continue
                 alpha = real(1.0)
                 fault = real(0.0)

@@ -1,0 +1,67 @@
+"""Velocities of contacts, equality constraints and springs, of a world and along its direction.
+
+Reads   velocity or direction, kinematics of the step
+Writes  contact_velocity, contact_spin, equality_velocity, spring_velocity; the same along the direction
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.spring import spring_functions
+from pluriverse.solvers.sap.sweeps import sweep_functions
+from pluriverse.solvers.sap.workspace import sap_struct
+
+
+@functools.cache
+def world_motion_functions(
+    real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool
+) -> SimpleNamespace:
+    """Return `measure_velocity` and `measure_direction` for the given precisions and terms."""
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    term_velocities = sweep_functions(real, linear, dynamics_real, equality, moments).term_velocities
+    measure_springs = spring_functions(real, linear).measure_springs
+
+    @wp.func(inline=True)
+    def measure_velocity(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
+    ):
+        """Write the velocities of all terms at `velocity`."""
+        term_velocities(
+            topology,
+            dynamics,
+            sap,
+            world,
+            sap.velocity,
+            sap.contact_velocity,
+            sap.contact_spin,
+            sap.equality_velocity,
+            1,
+        )
+        if wp.static(equality):
+            measure_springs(topology, sap, world, sap.velocity, sap.spring_velocity)
+
+    @wp.func(inline=True)
+    def measure_direction(
+        topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
+    ):
+        """Write the velocities of all terms along `direction`."""
+        term_velocities(
+            topology,
+            dynamics,
+            sap,
+            world,
+            sap.direction,
+            sap.contact_slope,
+            sap.contact_spin_slope,
+            sap.equality_slope,
+            0,
+        )
+        if wp.static(equality):
+            measure_springs(topology, sap, world, sap.direction, sap.spring_slope)
+
+    return SimpleNamespace(measure_velocity=measure_velocity, measure_direction=measure_direction)
