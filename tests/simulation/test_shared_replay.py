@@ -27,7 +27,7 @@ def append_number(history: wp.array[wp.uint32], place: int, number: int):
 @wp.func_native("""
 int32_t* const numbers = met.data;
 __atomic_store_n(numbers + own, 1, __ATOMIC_RELEASE);
-for (long wait = 0; wait < 4000000000l; ++wait)
+for (long wait = 0; wait < 400000000000l; ++wait)
     if (__atomic_load_n(numbers + other, __ATOMIC_ACQUIRE)) {
         numbers[2] += own;
         return;
