@@ -36,6 +36,8 @@ LONGEST_FIRST = (
     "tests/builder/test_loop_joints.py",
     "tests/viewer/",
 )
+# Bytes. Workers had grown to 1.8e9 within the first third of a run; Ray and browsers take some besides.
+WORKER_MEMORY = 3.0e9
 
 
 def unit_of(name: str) -> str:
@@ -53,9 +55,16 @@ def rank_of(name: str) -> int:
 
 
 def worker_count() -> int:
-    """Return one worker more than there are cores, since tests wait for processes, browsers and threads."""
+    """Return one worker more than there are cores, since tests wait for processes, browsers and threads.
+
+    It is left out where memory is short.
+    """
     asked = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "")
-    return int(asked) if asked.isdecimal() else len(os.sched_getaffinity(0)) + 1
+    if asked.isdecimal():
+        return int(asked)
+    cores = len(os.sched_getaffinity(0))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return cores + 1 if memory >= (cores + 1) * WORKER_MEMORY else cores
 
 
 def make_scheduler(config: pytest.Config, log: object) -> object:

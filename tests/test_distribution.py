@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests import distribution
 
 TESTS = Path(__file__).resolve().parent
@@ -36,9 +38,14 @@ def test_long_files_come_first():
     assert sorted(names, key=distribution.rank_of) == names[::-1]
 
 
-def test_there_is_a_worker_more_than_cores_or_as_many_as_asked_for(monkeypatch):
+@pytest.mark.parametrize(("memory", "count"), [(8e9, 2), (16e9, 3)])
+def test_there_is_a_worker_more_than_cores_where_memory_allows_it(monkeypatch, memory, count):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1}, raising=False)
+    monkeypatch.setattr("os.sysconf", {"SC_PHYS_PAGES": memory / 4096, "SC_PAGE_SIZE": 4096}.get)
     monkeypatch.delenv("PYTEST_XDIST_AUTO_NUM_WORKERS", raising=False)
-    assert distribution.worker_count() == 3
+    assert distribution.worker_count() == count
+
+
+def test_there_are_as_many_workers_as_are_asked_for(monkeypatch):
     monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "5")
     assert distribution.worker_count() == 5
