@@ -262,7 +262,7 @@ def contact_space_functions(
         Where constraints couple joints, those between two bodies that move count twice if all have been
         sticking: what a gripper holds by many of them goes on to stick, for which convex friction is exact
         and takes half of the time. An arm with a cube between its fingers, sixteen contacts, took 22 µs with
-        Coulomb's law, and 10 as a convex problem.
+        Coulomb's law, and 11 as a convex problem.
         """
         if count > wp.min(capacity, CONTACTS_MAX):
             return False
