@@ -3,8 +3,9 @@
 Reads   joint_q, joint_qd; joint frames and axes, body_com, rigid groups
 Writes  tree states, body_q, body_qd
 
-On a CPU a thread takes eight entries of the list of worlds. Worlds of one template without free
-joints below bodies are placed together, in lanes (`body_placing_lanes.py`), all others one by one.
+On a CPU a thread takes eight entries of the list of worlds. Worlds of one template without ball
+joints, and free joints below bodies, are placed together, in lanes (`body_placing_lanes.py`), all others one
+by one.
 """
 
 import functools

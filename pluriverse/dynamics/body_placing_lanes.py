@@ -247,7 +247,7 @@ _PLACE = """
         load_group(&groups.carriers.data->rotation, sizeof(*groups.carriers.data), node, 21, own);
         const V3 child_position = vec3(own + 11), own_axis = vec3(own + 18);
         V3 anchor = vec3(own + 4), shift = zero, axis = zero;
-        Q turn = identity, joint_frame = identity;
+        Q turn = identity;
         V6 twist;  // of a D6 joint, about the origin of its parent frame
         if (hinge || slide) {
             if (due.shape[0] > 0 && carrier >= 0) {
@@ -270,12 +270,10 @@ _PLACE = """
             shift = wp::neg(wp::mul(matrix, child_position));
             if (slide) shift = wp::add(shift, wp::mul(*position, axis));
         } else {
-            rotation = joint_frame = chain_rotation(rotation, quat(own));
+            rotation = chain_rotation(rotation, quat(own));
             if (type == FREE) {
                 shift = wp::quat_rotate(rotation, vec3(position));
                 rotation = wp::mul(rotation, quat_normalize(quat(position + 3)));
-            } else if (type == BALL) {
-                rotation = wp::mul(rotation, quat_normalize(quat(position)));
             } else if (type == D6) {
                 const int linear_count = topology.node_linear_count.data[index];
                 for (int k = 0; k < dof_counts[node]; ++k) {
@@ -305,10 +303,6 @@ _PLACE = """
             linear = wp::add(linear, wp::cross(anchor, rate));
         } else if (slide) {
             linear = wp::add(linear, wp::mul(*velocity, axis));
-        } else if (type == BALL) {
-            const V3 rate = wp::quat_rotate(joint_frame, vec3(velocity));
-            omega = wp::add(omega, rate);
-            linear = wp::add(linear, wp::cross(anchor, rate));
         } else if (type == D6) {
             const V3 rate = angular_part(twist);
             omega = wp::add(omega, rate);
@@ -345,7 +339,6 @@ def placing_lanes(real: Any) -> SimpleNamespace:
         ("REVOLUTE", int(JointType.REVOLUTE)),
         ("PRISMATIC", int(JointType.PRISMATIC)),
         ("FREE", int(JointType.FREE)),
-        ("BALL", int(JointType.BALL)),
         ("D6", int(JointType.D6)),
     ):
         text = text.replace(name, str(value))

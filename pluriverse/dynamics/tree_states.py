@@ -18,13 +18,13 @@ from pluriverse.model.topology import Template
 from pluriverse.types import JointType
 
 # What `body_placing_lanes.py` can do: kinds of joints, and how much of a world it keeps on the stack, half a
-# megabyte of double precision for the joint state and as much for the nodes.
+# megabyte of double precision for the joint state and as much for the nodes. Of these joints only roots have
+# coordinates that are more than numbers, which `integration.py` builds on.
 _PLAIN_TYPES = (
     JointType.FIXED,
     JointType.REVOLUTE,
     JointType.PRISMATIC,
     JointType.FREE,
-    JointType.BALL,
     JointType.D6,
 )
 _PLAIN_NUMBERS_MAX = 8192

@@ -20,7 +20,6 @@ PLAIN = [
     JointType.FIXED,
     JointType.FIXED,
     JointType.D6,
-    JointType.BALL,
 ]
 ROOTS = [
     JointType.FREE,
@@ -28,7 +27,6 @@ ROOTS = [
     JointType.REVOLUTE,
     JointType.PRISMATIC,
     JointType.D6,
-    JointType.BALL,
 ]
 UNTURNED = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 STATES = ("tree_ref", "node_quat", "node_offset", "node_velocity", "node_turn", "joint_q", "joint_qd")
@@ -138,9 +136,9 @@ def test_lists_may_mix_templates_and_have_gaps(monkeypatch):
     """A tile may hold entries without a world, other templates, and worlds that lanes cannot place."""
     rng = np.random.default_rng(8)
     first, second = plain_tree(rng, JointType.FREE), plain_tree(rng, JointType.FIXED, count=5)
-    carrier = plain_tree(rng, JointType.FREE, kinds=[JointType.FREE])
-    assert not is_plain(build_model([carrier]).templates[0])
-    trees = [first] * 9 + [second] * 7 + [carrier] * 3 + [varied(rng, first) for _ in range(9)]
+    ball = plain_tree(rng, JointType.FREE, kinds=[JointType.BALL])
+    assert not is_plain(build_model([ball]).templates[0])
+    trees = [first] * 9 + [second] * 7 + [ball] * 3 + [varied(rng, first) for _ in range(9)]
     placed = Placed(trees, wp.float64)
     model, workspace = placed.model, placed.workspace
     for seed in range(6):
