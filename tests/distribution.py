@@ -75,5 +75,19 @@ def make_scheduler(config: pytest.Config, log: object) -> object:
         def _split_scope(self, nodeid: str) -> str:
             return unit_of(nodeid)
 
+        def remove_node(self, node: object) -> str | None:
+            """Return the test during which a worker ended. The next worker gets those of its units after it.
+
+            It would get this test, too, and end as well, and so would the next one.
+            """
+            units = self.assigned_work[node].values()
+            ended = next(((unit, name) for unit in units for name, done in unit.items() if not done), None)
+            if ended is None:
+                return super().remove_node(node)
+            unit, name = ended
+            unit[name] = True
+            super().remove_node(node)
+            return name
+
     config.option.loadscopereorder = False  # or units of many tests came first, however short these are
     return UnitScheduling(config, log)

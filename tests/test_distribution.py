@@ -1,6 +1,7 @@
 """Workers of pytest-xdist share the tests by units, and begin with the longest."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +32,16 @@ def test_a_unit_is_a_file_and_a_room_with_ray_is_one_unit():
 def test_kernels_for_cuda_are_compiled_by_different_workers():
     names = [f"{distribution.APART[0]}::test[{number}]" for number in range(2)]
     assert [distribution.unit_of(name) for name in names] == names
+
+
+def test_a_test_that_ends_its_worker_is_not_given_to_the_next_one():
+    """The others of its file are; without that, each worker ended in turn."""
+    config = SimpleNamespace(getvalue={"tx": ["popen"]}.get, option=SimpleNamespace())
+    scheduler = distribution.make_scheduler(config, None)
+    scheduler.assigned_work["worker"] = {"file": {"first": True, "hangs": False, "last": False}}
+    assert scheduler.remove_node("worker") == "hangs"
+    assert scheduler.workqueue == {"file": {"first": True, "hangs": True, "last": False}}
+    assert not scheduler.assigned_work
 
 
 def test_long_files_come_first():
