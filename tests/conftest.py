@@ -10,6 +10,7 @@ import pytest
 import warp as wp
 from hypothesis import HealthCheck, settings
 
+import pluriverse as pv
 from tests import distribution
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -84,6 +85,16 @@ def pytest_runtest_makereport() -> Iterator[None]:
         report.outcome = "failed"
         report.longrepr = "the compiler complains:\n" + "\n".join(complaints)
     return report
+
+
+@pytest.fixture(autouse=True)
+def settings_end_with_the_test() -> Iterator[None]:
+    """Put the settings of the package back, which code of the docs changes like any script."""
+    names = ("verbose", "mesh_cache_dir", "asset_cache_dir", "asset_roots", "offline")
+    before = {name: getattr(pv.config, name) for name in names}
+    yield
+    for name, value in before.items():
+        setattr(pv.config, name, value)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ PATIENCE = {
     "RAY_gcs_server_port_wait_time_s": "600",
     "RAY_memory_monitor_refresh_ms": "0",
     "RAY_worker_register_timeout_seconds": "600",
+    "RAY_worker_niceness": "0",  # or tests beside these leave them a thirtieth of a core
 }
 ATTEMPT_COUNT = 5
 
