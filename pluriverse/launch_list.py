@@ -87,7 +87,9 @@ if (role == {BEGIN}) {{
     *stop = 0;
     __atomic_store_n(gate, OPEN, __ATOMIC_RELEASE);
 }}
-for (int32_t idle = 0; idle < {PATIENCE} && role != {CLOSE}; ++idle) {{
+// All was made, but another thread was still inside when the round was closed.
+if (role == {GO_ON} && !(load(gate) & OPEN)) left = {NOTHING_LEFT};
+for (int32_t idle = 0; idle < {PATIENCE} && role != {CLOSE} && left != {NOTHING_LEFT}; ++idle) {{
     const int64_t seen = load(gate);
     if (!(seen & OPEN) || !swap(gate, seen, seen + 1)) {{
         pause();

@@ -11,7 +11,7 @@ import pytest
 import warp as wp
 
 from pluriverse.launch import launch_kernel, load_kernels_of, record
-from pluriverse.launch_list import can_be_shared
+from pluriverse.launch_list import GATE, LEFT, OTHERS_AT_WORK, can_be_shared
 from pluriverse.simulation.shared_replay import ReplayPlan, SharedReplay, is_shareable
 from pluriverse.simulation.worker_pool import WorkerPool
 
@@ -162,3 +162,30 @@ def test_a_forked_process_makes_threads_of_its_own():
             replay.run(plan, 2)
             os._exit(0 if met.numpy().tolist() == [1, 1, 1] else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_round_ends_though_a_thread_is_inside_for_long_after_all_is_made():
+    """A busy machine may leave a thread that found nothing to do where it is, when the round is closed."""
+    history = wp.zeros(1, dtype=wp.uint32, device="cpu")
+    plan = ReplayPlan([[graph_of(append_number, history, 0, 1)]], 1)
+    with WorkerPool(2) as pool:
+        replay = SharedReplay(pool, 2)
+        replay.run(plan, 1)
+        gate = replay._numbers[GATE : GATE + 1]
+        leaves = threading.Timer(0.05, lambda: gate.__setitem__(0, 0))
+        begin = replay._begin_round
+
+        def begin_with_another_inside():
+            begin()
+            gate[0] = 1  # closed, with one thread inside
+            replay._go_on()
+            assert replay._numbers[LEFT] == OTHERS_AT_WORK
+            leaves.start()
+
+        replay._begin_round = begin_with_another_inside
+        runner = threading.Thread(target=replay.run, args=(plan, 1), daemon=True)
+        runner.start()
+        runner.join(60.0)
+        assert not runner.is_alive()
+        leaves.join()
+    assert history.numpy()[0] == MULTIPLIER + 1
