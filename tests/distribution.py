@@ -6,6 +6,7 @@ when the others have nothing left keeps a core idle meanwhile.
 """
 
 import os
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ def make_scheduler(config: pytest.Config, log: object) -> object:
         def _split_scope(self, nodeid: str) -> str:
             return unit_of(nodeid)
 
-        def remove_node(self, node: object) -> str | None:
+        def remove_node(self, node: Any) -> str | None:
             """Return the test during which a worker ended. The next worker gets those of its units after it.
 
             It would get this test, too, and end as well, and so would the next one.
@@ -88,6 +89,16 @@ def make_scheduler(config: pytest.Config, log: object) -> object:
             unit[name] = True
             super().remove_node(node)
             return name
+
+        def _reschedule(self, node: Any) -> None:
+            """Give a worker what it needs to go on: it begins a test once it knows the next, or that none is.
+
+            The worker that replaces one that ended may get units of a test or of none, and waited for ever.
+            """
+            while not node.shutting_down and (
+                not self.workqueue or self._pending_of(self.assigned_work[node]) <= 2
+            ):
+                super()._reschedule(node)
 
     config.option.loadscopereorder = False  # or units of many tests came first, however short these are
     return UnitScheduling(config, log)
