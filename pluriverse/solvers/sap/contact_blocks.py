@@ -34,9 +34,11 @@ from pluriverse.solvers.sap.contact_inputs import (
     ContactInputs,
     ContactOptions,
 )
-from pluriverse.solvers.sap.contact_weight import contact_weight_code
+from pluriverse.solvers.sap.contact_weight import WEIGH, contact_weight_code
+from pluriverse.solvers.sap.free_body_weight import FREE_BODY
 from pluriverse.solvers.sap.recovery import RECOVERY_GRAVITY
 from pluriverse.solvers.sap.workspace import VISITED, contact_record, sap_struct
+from pluriverse.types import JointType
 
 _WORLD = """
     auto at = [](const auto& array, long long index) {
@@ -128,9 +130,10 @@ _MATERIAL = """
 _RUN = """
     // A run are contacts between the same bodies, of the same materials. They have integers in common, and
     // numbers that go into lanes. A rotation, from body to world, has its last entry behind the offset.
-    enum { NODE_A, NODE_B, DOF_A, DOF_B, SHARED, BODY_A, BODY_B, INTEGERS };
+    enum { NODE_A, NODE_B, DOF_A, DOF_B, SHARED, BODY_A, BODY_B, IS_FREE, INTEGERS };
     enum { KE0, KE1, PER_MASS0, PER_MASS1, TAU, MU, IS_GIVEN, MASS, ORIGIN_GAP, IS_WELDED = ORIGIN_GAP + 3 };
-    enum { OFFSET_A = 12, ROTATION_A = 16, ROTATION_B = 24, OFFSET_B = 32, NUMBERS = 40, GROUP = 8 };
+    enum { OFFSET_A = 12, ROTATION_A = 16, ROTATION_B = 24, OFFSET_B = 32, FREE_A = 40, FREE_B = 48 };
+    enum { COM_A = 56, COM_B = 59, HAS_FREE = 62, NUMBERS = 64, GROUP = 8 };
     int own[INTEGERS];
     S common[NUMBERS] = {};
     auto begin_bodies = [&]() {
@@ -164,6 +167,12 @@ _RUN = """
             own[SHARED] = shared_length(own[DOF_A], own[DOF_B]);
         }
         common[IS_WELDED] = own[DOF_A] == own[DOF_B] ? S(1) : S(0);
+        own[IS_FREE] = 0;
+        if (options.weight_mode == DELASSUS && own[SHARED] == 0) {
+            own[IS_FREE] = read_free_body(own[DOF_A], common + FREE_A, common + COM_A)
+                && read_free_body(own[DOF_B], common + FREE_B, common + COM_B);
+        }
+        common[HAS_FREE] = S(own[IS_FREE]);
         common[MASS] = carried_mass(own[BODY_A], own[BODY_B]);
     };
     // Of both shapes: stiffness, the same per mass, relaxation time, and friction; NaN where none is given.
@@ -370,51 +379,6 @@ _GEOMETRY = """
         frame[8] = n[2];
 """
 
-_WEIGH = """
-        T w = zero, wt = T(-1);
-        if (options.weight_mode == DELASSUS) {
-            T across[LANES] = {}, along[LANES] = {};
-            for (int l = 0; l < used; ++l) {
-                const int dof_a = integers[run_of[l]][DOF_A], dof_b = integers[run_of[l]][DOF_B];
-                keep_chain(0, dof_a);
-                keep_chain(1, dof_b);
-                measure_point(
-                    chains[0], dof_a < 0 ? 0 : dof_depth[dof_a] + 1,
-                    chains[1], dof_b < 0 ? 0 : dof_depth[dof_b] + 1, integers[run_of[l]][SHARED], stride,
-                    numbers(arm0[0])[l], numbers(arm0[1])[l], numbers(arm0[2])[l],
-                    numbers(arm1[0])[l], numbers(arm1[1])[l], numbers(arm1[2])[l],
-                    numbers(n[0])[l], numbers(n[1])[l], numbers(n[2])[l], across[l], along[l]);
-            }
-            wt = S(0.5) * add_lanes(across);
-            w = add_lanes(along);
-            for (int l = 0; l < LANES && sizeof(W) < sizeof(S); ++l) {
-                numbers(wt)[l] = S(W(numbers(wt)[l]));
-                numbers(w)[l] = S(W(numbers(w)[l]));
-            }
-        } else {
-            for (int l = 0; l < used; ++l) {
-                W3 at_a, at_b;
-                W33 transposed;
-                for (int k = 0; k < 3; ++k) {
-                    at_a[k] = W(numbers(arm0[k])[l]);
-                    at_b[k] = W(numbers(arm1[k])[l]);
-                    for (int c = 0; c < 3; ++c) transposed.data[c][k] = W(numbers(frame[3 * k + c])[l]);
-                }
-                const auto& of = integers[run_of[l]];
-                W weight;
-                if (options.weight_mode == DIAG_DELASSUS) {
-                    weight = diagonal_weight(of[DOF_A], of[DOF_B], at_a, at_b, transposed);
-                } else {
-                    weight = (body_weight(of[BODY_A], of[NODE_A], of[DOF_A], at_a)
-                        + body_weight(of[BODY_B], of[NODE_B], of[DOF_B], at_b)) / W(3);
-                }
-                numbers(w)[l] = S(weight);
-            }
-        }
-        w = larger(w, T(WEIGHT_MIN));
-        wt = wt >= zero ? larger(wt, T(WEIGHT_MIN)) : w;
-"""
-
 _REGULARIZE = """
         const T felt = one / w;  // the mass that the contact feels
         auto yield = [&](T mass) {
@@ -541,8 +505,8 @@ def contact_block_functions(real: Any, linear: Any, dynamics_real: Any, weight_r
     """
     _check_record(real, linear)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    world, rest = _WORLD, _MATERIAL + _RUN + _READ + _GEOMETRY + _WEIGH + _REGULARIZE + _STORE
-    text = chain_code(dynamics_real, real) + world + contact_weight_code(weight_real) + rest
+    world, rest = _WORLD, _MATERIAL + _RUN + _READ + _GEOMETRY + WEIGH + _REGULARIZE + _STORE
+    text = chain_code(dynamics_real, real) + world + contact_weight_code(weight_real) + FREE_BODY + rest
     for name, value in (
         ("CONTACT_MIDPOINT", CONTACT_MIDPOINT),
         ("ARITHMETIC_MEAN", ARITHMETIC_MEAN),
@@ -558,6 +522,7 @@ def contact_block_functions(real: Any, linear: Any, dynamics_real: Any, weight_r
         ("WEIGHT_MIN", WEIGHT_MIN),
         ("RECOVERY_GRAVITY", RECOVERY_GRAVITY),
         ("VISITED", VISITED),
+        ("FREE_JOINT", int(JointType.FREE)),
     ):
         text = text.replace(name, repr(value))
 

@@ -3,7 +3,8 @@
 The weight w [1/kg] bounds R_n from below and sets R_t. `body_weight` takes it from both bodies on their own,
 `diagonal_weight` from J diag(A)^-1 J^T as Drake does, and `find_chains` with `measure_point` from
 W = J A^-1 J^T itself, by the factors of A (`math.chain_mobility`): once for each body the square of the
-length of its chain of joints, and a few operations per joint for each of its contacts.
+length of its chain of joints, and a few operations per joint for each of its contacts. Where both bodies are
+free or static, `free_body_weight.py` has it in closed form.
 """
 
 from typing import Any
@@ -90,6 +91,75 @@ _WEIGHTS = """
             dof_depth, dof_row, dof, work, chains[side], stride);
     };
 """
+
+WEIGH = """
+        T w = zero, wt = T(-1);
+        if (options.weight_mode == DELASSUS) {
+            T across[LANES] = {}, along[LANES] = {};
+            bool has_free = false, has_chains = false;
+            for (int l = 0; l < used; ++l) {
+                if (integers[run_of[l]][IS_FREE] != 0) {
+                    has_free = true;
+                    continue;
+                }
+                has_chains = true;
+                const int dof_a = integers[run_of[l]][DOF_A], dof_b = integers[run_of[l]][DOF_B];
+                keep_chain(0, dof_a);
+                keep_chain(1, dof_b);
+                measure_point(
+                    chains[0], dof_a < 0 ? 0 : dof_depth[dof_a] + 1,
+                    chains[1], dof_b < 0 ? 0 : dof_depth[dof_b] + 1, integers[run_of[l]][SHARED], stride,
+                    numbers(arm0[0])[l], numbers(arm0[1])[l], numbers(arm0[2])[l],
+                    numbers(arm1[0])[l], numbers(arm1[1])[l], numbers(arm1[2])[l],
+                    numbers(n[0])[l], numbers(n[1])[l], numbers(n[2])[l], across[l], along[l]);
+            }
+            if (has_chains) {
+                wt = S(0.5) * add_lanes(across);
+                w = add_lanes(along);
+            }
+            if (has_free) {
+                spread(FREE_A);
+                spread(FREE_B);
+                spread(COM_A);
+                T sums[2] = {zero, zero};
+                for (int side = 0; side < 2; ++side) {
+                    if (!is_placed[side]) continue;
+                    add_free_body(
+                        of_run + (side == 0 ? FREE_A : FREE_B), of_run + (side == 0 ? COM_A : COM_B),
+                        side == 0 ? arm0 : arm1, n, sums);
+                }
+                const M is_free = of_run[HAS_FREE] > zero;
+                wt = is_free ? S(0.5) * sums[0] : wt;
+                w = is_free ? sums[1] : w;
+            }
+            for (int l = 0; l < LANES && sizeof(W) < sizeof(S); ++l) {
+                numbers(wt)[l] = S(W(numbers(wt)[l]));
+                numbers(w)[l] = S(W(numbers(w)[l]));
+            }
+        } else {
+            for (int l = 0; l < used; ++l) {
+                W3 at_a, at_b;
+                W33 transposed;
+                for (int k = 0; k < 3; ++k) {
+                    at_a[k] = W(numbers(arm0[k])[l]);
+                    at_b[k] = W(numbers(arm1[k])[l]);
+                    for (int c = 0; c < 3; ++c) transposed.data[c][k] = W(numbers(frame[3 * k + c])[l]);
+                }
+                const auto& of = integers[run_of[l]];
+                W weight;
+                if (options.weight_mode == DIAG_DELASSUS) {
+                    weight = diagonal_weight(of[DOF_A], of[DOF_B], at_a, at_b, transposed);
+                } else {
+                    weight = (body_weight(of[BODY_A], of[NODE_A], of[DOF_A], at_a)
+                        + body_weight(of[BODY_B], of[NODE_B], of[DOF_B], at_b)) / W(3);
+                }
+                numbers(w)[l] = S(weight);
+            }
+        }
+        w = larger(w, T(WEIGHT_MIN));
+        wt = wt >= zero ? larger(wt, T(WEIGHT_MIN)) : w;
+"""
+"""The weights of the contacts of a block, of `contact_blocks.py`, in native code that follows the above."""
 
 
 def contact_weight_code(weight_real: Any) -> str:
