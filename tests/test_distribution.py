@@ -1,5 +1,8 @@
 """Workers of pytest-xdist share the tests by units, and begin with the longest."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,6 +11,15 @@ import pytest
 from tests import distribution
 
 TESTS = Path(__file__).resolve().parent
+
+# A suite of files of one test each and of files of several, shared out as those of the package are.
+SHARED_OUT = """
+from tests import distribution
+def pytest_xdist_make_scheduler(config, log):
+    return distribution.make_scheduler(config, log)
+"""
+ENDS_ITS_WORKER = "import os\ndef test_before(): pass\ndef test_ends_its_worker(): os._exit(3)\n"
+TESTS_OF_A_FILE = "def test_one(): pass\n", "def test_one(): pass\ndef test_two(): pass\n"
 
 
 def test_names_in_the_lists_exist():
@@ -42,6 +54,30 @@ def test_a_test_that_ends_its_worker_is_not_given_to_the_next_one():
     assert scheduler.remove_node("worker") == "hangs"
     assert scheduler.workqueue == {"file": {"first": True, "hangs": True, "last": False}}
     assert not scheduler.assigned_work
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_run_goes_on_to_its_end_when_a_worker_ends(tmp_path, place):
+    """One test failed, all others ran: both those that nobody had yet, and those that the worker had.
+
+    The next worker has one test to do, or none, where the last file ends its worker, and waited for more.
+    """
+    (tmp_path / "conftest.py").write_text(SHARED_OUT)
+    names = [f"test_{letter}.py" for letter in "bcdefg"]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(TESTS_OF_A_FILE[number % 2])
+    (tmp_path / {"first": "test_a.py", "last": "test_z.py"}[place]).write_text(
+        ENDS_ITS_WORKER + "def test_after(): pass\n"
+    )
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(TESTS.parent)}
+    command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", "2", "-q", "--rootdir", tmp_path]
+    environment.pop("PYTEST_ADDOPTS", None)
+    process = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert process.returncode == 1, process.stdout
+    assert "1 failed, 11 passed" in process.stdout
+    assert "test_ends_its_worker" in process.stdout
 
 
 def test_long_files_come_first():
