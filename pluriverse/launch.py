@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import warp as wp
 
 from pluriverse.compile_lock import install as install_lock
+from pluriverse.function_arguments import install as install_short_search
 from pluriverse.kernel_progress import declared_modules, install
 from pluriverse.kernel_source import install as install_simplification
 from pluriverse.launch_list import LaunchList, is_supported, make_launches
@@ -46,6 +47,7 @@ install()
 install_lock()
 install_simplification()
 install_memory()
+install_short_search()
 
 
 if hasattr(os, "register_at_fork"):

@@ -15,7 +15,8 @@ CONTRIBUTING = PACKAGE.parent / "CONTRIBUTING.md"
 # Modules of the package itself that every room may use; they use none.
 GROUND = (
     *("compile_lock", "config", "files", "garbage_collection", "kernel_progress", "kernel_source"),
-    *("launch", "launch_list", "newton_names", "options", "overload_search", "precompiled_headers"),
+    *("function_arguments", "launch", "launch_list", "newton_names", "options", "overload_search"),
+    "precompiled_headers",
     "warnings",
 )
 # What has the import paths of other systems, for scripts written for them. Nothing here uses it.
