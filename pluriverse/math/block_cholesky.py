@@ -123,17 +123,26 @@ _FACTORIZE = (
     + _CONTRACT
     + """
         if (m == 6) {
+            // Unrolled, or the numbers would stay in memory.
             T l[6][6];
+            #pragma unroll
             for (int c = 0; c < 6; ++c)
+                #pragma unroll
                 for (int r = c; r < 6; ++r) l[c][r] = D[6 * c + r];
+            #pragma unroll
             for (int c = 0; c < 6; ++c) {
                 if (!(l[c][c] > T(0))) ok = 0;
                 l[c][c] = T(1) / sqrt(l[c][c]);
+                #pragma unroll
                 for (int r = c + 1; r < 6; ++r) l[c][r] *= l[c][c];
+                #pragma unroll
                 for (int e = c + 1; e < 6; ++e)
+                    #pragma unroll
                     for (int r = e; r < 6; ++r) l[e][r] -= l[c][r] * l[c][e];
             }
+            #pragma unroll
             for (int c = 0; c < 6; ++c)
+                #pragma unroll
                 for (int r = c; r < 6; ++r) D[6 * c + r] = l[c][r];
             return;
         }
@@ -160,18 +169,22 @@ _FACTORIZE = (
         if (n_i == 6 && m == 6) {
             vector4 a[6];
             vector2 b[6];
+            #pragma unroll
             for (int c = 0; c < 6; ++c) {
                 a[c] = *(const vector4*)(X + 6 * c);
                 b[c] = *(const vector2*)(X + 6 * c + 4);
             }
+            #pragma unroll
             for (int c = 0; c < 6; ++c) {
                 a[c] *= D[7 * c];
                 b[c] *= D[7 * c];
+                #pragma unroll
                 for (int e = c + 1; e < 6; ++e) {
                     a[e] -= a[c] * D[6 * c + e];
                     b[e] -= b[c] * D[6 * c + e];
                 }
             }
+            #pragma unroll
             for (int c = 0; c < 6; ++c) {
                 *(vector4*)(X + 6 * c) = a[c];
                 *(vector2*)(X + 6 * c + 4) = b[c];
@@ -229,6 +242,7 @@ _FACTORIZE = (
             for (int k = 0; k < 6; ++k) {
                 const vector4 xa = *(const vector4*)(X + 6 * k);
                 const vector2 xb = *(const vector2*)(X + 6 * k + 4);
+                #pragma unroll
                 for (int c = 0; c < 6; ++c) {
                     a[c] -= xa * Y[6 * k + c];
                     b[c] -= xb * Y[6 * k + c];

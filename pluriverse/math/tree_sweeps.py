@@ -116,27 +116,49 @@ _POINT = """
 
 _FORCES = """
     V* wrenches = (V*)(wrench.data + node0);
+    // Contacts of two bodies follow each other: their sums stay in registers up to the next pair.
+    int nodes[2] = {-1, -1};
+    V sums[2][6] = {};
+    auto store = [&](const int side) {
+        if (nodes[side] < 0) return;
+        V* w = wrenches + 6 * nodes[side];
+        for (int c = 0; c < 6; ++c) w[c] = sums[side][c];
+    };
+    auto begin = [&](const int side, const int node) {
+        nodes[side] = node;
+        if (node < 0) return;
+        const V* w = wrenches + 6 * node;
+        for (int c = 0; c < 6; ++c) sums[side][c] = w[c];
+    };
+    auto add = [](V* w, const V* r, const V f0, const V f1, const V f2) {
+        w[0] += r[1] * f2 - r[2] * f1;
+        w[1] += r[2] * f0 - r[0] * f2;
+        w[2] += r[0] * f1 - r[1] * f0;
+        w[3] += f0;
+        w[4] += f1;
+        w[5] += f2;
+    };
     for (int e = start; e < start + count; ++e) {
         const V* p = at(impulse, e);
         if (!(p[2] != V(0) || *at(bound, e) > V(0))) continue;
+        const int node_a = index_at(body0, e), node_b = index_at(body1, e);
         const V* f = at(frame, e);
         const V f0 = f[0] * p[0] + f[1] * p[1] + f[2] * p[2];
         const V f1 = f[3] * p[0] + f[4] * p[1] + f[5] * p[2];
         const V f2 = f[6] * p[0] + f[7] * p[1] + f[8] * p[2];
-        for (int side = 1; side >= 0; --side) {
-            const int node = side == 1 ? index_at(body1, e) : index_at(body0, e);
-            if (node < 0) continue;
-            const V* r = side == 1 ? at(arm1, e) : at(arm0, e);
-            const V sign = side == 1 ? V(1) : V(-1);
-            V* w = wrenches + 6 * node;
-            w[0] += sign * (r[1] * f2 - r[2] * f1);
-            w[1] += sign * (r[2] * f0 - r[0] * f2);
-            w[2] += sign * (r[0] * f1 - r[1] * f0);
-            w[3] += sign * f0;
-            w[4] += sign * f1;
-            w[5] += sign * f2;
+        if (node_a != nodes[0] || node_b != nodes[1] || node_a == node_b) {
+            // Both are stored before one is read: they may change sides, or be the same.
+            store(0);
+            store(1);
+            begin(0, node_a == node_b ? -1 : node_a);
+            begin(1, node_b);
         }
+        if (node_b >= 0) add(sums[1], at(arm1, e), f0, f1, f2);
+        if (node_a >= 0 && node_a != node_b) add(sums[0], at(arm0, e), -f0, -f1, -f2);
+        if (node_a >= 0 && node_a == node_b) add(sums[1], at(arm0, e), -f0, -f1, -f2);
     }
+    store(0);
+    store(1);
 """
 
 

@@ -9,6 +9,8 @@ from pluriverse.math.precision import mat33_type, vec3_type
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.contact_loops import contact_loop_functions
 from pluriverse.solvers.sap.contact_stiffness import contact_stiffness_functions, mat66_type
+from pluriverse.solvers.sap.dilation import DILATION_SHARE, DILATION_SPEED, dilation_functions
+from pluriverse.solvers.sap.recovery import BIAS_SHARE_MIN, SPEED_EXCESS, WORK_EXCESS, recovery_functions
 from pluriverse.solvers.sap.workspace import RUN_SIZE, sap_struct
 from tests.oracles.random_scenes import random_contacts, random_world, randomize_state
 
@@ -19,6 +21,8 @@ VEC3, MAT33 = vec3_type(REAL), mat33_type(REAL)
 SapData = sap_struct(REAL, REAL)
 loops, cone = contact_loop_functions(REAL, REAL), cone_functions(REAL)
 stiffness = contact_stiffness_functions(REAL, REAL)
+dilation, recovery = dilation_functions(REAL, REAL), recovery_functions(REAL, REAL)
+BEGIN, CORRECT, LIMIT, END = range(4)
 
 
 @wp.kernel(enable_backward=False, module="unique")
@@ -82,6 +86,19 @@ def sum_runs(sap: SapData, end: int, slots: wp.array[int], between: wp.array[mat
             between[run] = stiffness.add_stiffness(sap, first, 0, sap.stiffness_work, sums)
             run += 1
             sums += RUN_SIZE
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def change_biases(sap: SapData, what: int, number: int, result: wp.array[int]):
+    _thread, _ = wp.tid()
+    if what == BEGIN:
+        dilation.begin_dilation(sap, 0, number)
+    elif what == CORRECT:
+        result[0] = dilation.correct_contacts(sap, 0, number)
+    elif what == LIMIT:
+        result[0] = recovery.limit_contacts(sap, 0, number)
+    else:
+        dilation.end_dilation(sap, 0)
 
 
 def _cross(arm: np.ndarray) -> np.ndarray:
@@ -228,3 +245,63 @@ def test_sums_of_runs_equal_the_stiffness_of_the_cone(sap):
     ):
         found = getattr(sap, "node_stiffness_" + name).numpy()
         np.testing.assert_allclose(found, expected[:, rows, columns], rtol=0.0, atol=1e-14 * scale)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_biases_change_by_what_sliding_and_recovery_ask_for(sap, number):
+    """What is taken off v_hat for sliding, begun, corrected and ended, and what recovery takes off."""
+    rng = np.random.default_rng(6)
+    result = wp.zeros(1, dtype=int, device="cpu")
+
+    def change(what: int) -> tuple[np.ndarray, np.ndarray, int]:
+        result.zero_()
+        wp.launch(change_biases, dim=(1, 1), inputs=[sap.data, what, number, result], device="cpu")
+        return sap.contact_bias.numpy().copy(), sap.contact_dilation.numpy().copy(), result.numpy()[0]
+
+    impulse, work_max, speed_max = (rng.normal(size=(CONTACT_COUNT, 3)), *rng.uniform(0, 0.02, (2, 60)))
+    impulse[::2, 2] = 0.0
+    for name, values in (("impulse", impulse), ("work_max", work_max), ("speed_max", speed_max)):
+        getattr(sap, "contact_" + name).assign(values)
+    bias, mu, rn = (getattr(sap, "contact_" + name).numpy().copy() for name in ("bias", "mu", "rn"))
+    velocity = sap.contact_velocity.numpy()
+    slip = np.linalg.norm(velocity[:, :2], axis=1)
+
+    begun = mu * (slip if number else np.maximum(slip + mu * np.minimum(velocity[:, 2], 0.0), 0.0))
+    begun[begun <= DILATION_SPEED] = 0.0
+    found = change(BEGIN)
+    np.testing.assert_allclose(found[1], begun, rtol=1e-14)
+    np.testing.assert_allclose(found[0], bias - begun, rtol=1e-13)
+
+    velocity[:, :2] *= rng.choice([1.0, 1.01, 3.0], CONTACT_COUNT)[:, None]
+    sap.contact_velocity.assign(velocity)
+    target = mu * np.linalg.norm(velocity[:, :2], axis=1)
+    wanted = target - begun
+    changes = ~((impulse[:, 2] <= 0.0) & (velocity[:, 2] >= bias))
+    changes &= np.abs(wanted) > np.maximum(DILATION_SPEED, DILATION_SHARE * target)
+    wanted = np.maximum(begun + wanted * (1.0 if number else 1.0 + mu**2), 0.0)
+    corrected = np.where(changes, wanted, begun)
+    found = change(CORRECT)
+    assert found[2] == 1
+    assert changes.any()
+    assert not changes.all()
+    np.testing.assert_allclose(found[1], corrected, rtol=1e-13)
+    np.testing.assert_allclose(found[0], bias - corrected, rtol=1e-12, atol=1e-16)
+    slope = sap.contact_slope.numpy()
+    np.testing.assert_allclose(slope[:, 2], corrected - begun, rtol=1e-12, atol=1e-16)
+    assert not slope[:, :2].any()
+
+    speed, work = velocity[:, 2], np.einsum("ij,ij->i", impulse, velocity)
+    share = np.sqrt(np.minimum(work_max / np.where(work > WORK_EXCESS * work_max, work, work_max), 1.0))
+    fast = (impulse[:, 2] > 0.0) & (speed > SPEED_EXCESS * speed_max)
+    share = np.where(fast, np.minimum(share, speed_max / speed), share)
+    asks = (rn > 0.0) & (bias > BIAS_SHARE_MIN * np.maximum(speed, 0.0)) & (share < 1.0) & (speed > 0.0)
+    less = np.maximum(bias - 4.0**number * (1.0 - share) * speed, share * bias)
+    limited = np.where(asks, less, bias)
+    found = change(LIMIT)
+    assert found[2] == 1
+    assert asks.any()
+    np.testing.assert_allclose(found[0], limited - corrected, rtol=1e-12, atol=1e-16)
+
+    found = change(END)
+    assert not found[1].any()
+    np.testing.assert_allclose(found[0], limited, rtol=1e-12, atol=1e-16)

@@ -18,7 +18,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.math.precision import vec3_type
+from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.workspace import sap_struct
 
 # How far s may be from mu |v_t| [m/s, and relative]. A contact parts at no more than this difference.
@@ -31,73 +31,111 @@ DILATION_ROUNDS_MAX = wp.constant(3)
 DILATION_ITERATIONS_MAX = wp.constant(30)
 
 
+# The loops are native: Warp's own find each number of a contact by an index of its own.
+_CONTACTS = """
+    const long long stride = sap.contact_velocity.strides[0];
+    const int first = sap.contact_start.data[world], end = first + sap.contact_count.data[world];
+    auto number = [&](const auto& array, int slot) -> V& {
+        return *(V*)((char*)array.data + stride * slot);
+    };
+    const V least = V(DILATION_SPEED);
+"""
+
+_BEGIN = (
+    _CONTACTS
+    + """
+    for (int slot = first; slot < end; ++slot) {
+        const V* velocity = &number(sap.contact_velocity, slot);
+        const V mu = number(sap.contact_mu, slot);
+        V speed = sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]);
+        // The impulse that stops v_n takes up to mu |v_n| of |v_t|.
+        if (is_solution == 0) speed = wp::max(speed + mu * wp::min(velocity[2], V(0)), V(0));
+        V s = mu * speed;
+        if (!(s > least)) s = V(0);
+        number(sap.contact_dilation, slot) = s;
+        number(sap.contact_bias, slot) -= s;
+    }
+"""
+)
+
+_CORRECT = (
+    _CONTACTS
+    + """
+    int corrected = 0;
+    for (int slot = first; slot < end; ++slot) {
+        const V* velocity = &number(sap.contact_velocity, slot);
+        V* slope = &number(sap.contact_slope, slot);
+        for (int k = 0; k < 3; ++k) slope[k] = V(0);
+        const V normal = (&number(sap.contact_impulse, slot))[2];
+        const V s = number(sap.contact_dilation, slot);
+        const V v_hat = number(sap.contact_bias, slot) + s;
+        if (normal <= V(0) && velocity[2] >= v_hat) continue;  // open, whatever s is
+        const V mu = number(sap.contact_mu, slot);
+        const V target = mu * sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1]);
+        V change = target - s;
+        if (wp::abs(change) <= wp::max(least, V(DILATION_SHARE) * target)) continue;
+        // Where a point mass strikes, the next s would be nearer by mu^2 / (1 + mu^2) only.
+        if (round == 0) change = change * (V(1) + mu * mu);
+        const V next = wp::max(s + change, V(0));
+        if (next == s) continue;
+        number(sap.contact_dilation, slot) = next;
+        number(sap.contact_bias, slot) = v_hat - next;
+        slope[2] = next - s;
+        corrected = 1;
+    }
+    return corrected;
+"""
+)
+
+_END = (
+    _CONTACTS
+    + """
+    for (int slot = first; slot < end; ++slot) {
+        V& s = number(sap.contact_dilation, slot);
+        if (s == V(0)) continue;
+        number(sap.contact_bias, slot) += s;
+        s = V(0);
+    }
+"""
+)
+
+
 @functools.cache
 def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
-    """Return the functions of this stage for the given precisions."""
-    SapData, vec3 = sap_struct(real, linear), vec3_type(real)
+    """Return the functions of this stage for the given precisions.
 
-    @wp.func
-    def begin_dilation(sap: wp.ref[SapData], world: int, is_solution: int):
-        """Take the first s from the contact velocities where the solver starts."""
-        start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            mu = sap.contact_mu[slot]
-            velocity = sap.contact_velocity[slot]
-            speed = wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-            if is_solution == 0:
-                # The impulse that stops v_n takes up to mu |v_n| of |v_t|.
-                speed = wp.max(speed + mu * wp.min(velocity[2], real(0.0)), real(0.0))
-            s = mu * speed
-            if not s > real(DILATION_SPEED):
-                s = real(0.0)
-            sap.contact_dilation[slot] = s
-            sap.contact_bias[slot] = sap.contact_bias[slot] - s
+    - `begin_dilation(sap, world, is_solution)`: take the first s from the contact velocities where the solver
+      starts.
+    - `correct_contacts(sap, world, round)`: update s of all contacts to that of the solution; return whether
+      any changed beyond the tolerance.
+    - `correct_dilation(sap, world, round)`: the same, up to `DILATION_ROUNDS_MAX` times.
+    - `end_dilation(sap, world)`: remove s from the bias of all contacts.
+    """
+    SapData = sap_struct(real, linear)
+    types = (
+        f"using V = {CTYPE[real]}; "
+        f"constexpr double DILATION_SPEED = {DILATION_SPEED}, DILATION_SHARE = {DILATION_SHARE};"
+    )
 
-    @wp.func
-    def correct_contact(sap: wp.ref[SapData], slot: int, round: int) -> int:
-        """Update s of a contact to that of the solution; return whether it changed beyond the tolerance."""
-        sap.contact_slope[slot] = vec3()
-        velocity, normal = sap.contact_velocity[slot], sap.contact_impulse[slot][2]
-        s = sap.contact_dilation[slot]
-        v_hat = sap.contact_bias[slot] + s
-        if normal <= real(0.0) and velocity[2] >= v_hat:
-            return 0  # open, whatever s is
-        mu = sap.contact_mu[slot]
-        target = mu * wp.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-        change = target - s
-        if wp.abs(change) <= wp.max(real(DILATION_SPEED), real(DILATION_SHARE) * target):
-            return 0
-        if round == 0:
-            # Where a point mass strikes, the next s would be nearer by mu² / (1 + mu²) only.
-            change = change * (real(1.0) + mu * mu)
-        corrected = wp.max(s + change, real(0.0))
-        if corrected == s:
-            return 0
-        sap.contact_dilation[slot] = corrected
-        sap.contact_bias[slot] = v_hat - corrected
-        sap.contact_slope[slot] = vec3(real(0.0), real(0.0), corrected - s)
-        return 1
+    @wp.func_native(types + _BEGIN)
+    def begin_dilation(sap: wp.ref[SapData], world: int, is_solution: int): ...
 
-    @wp.func
+    @wp.func_native(types + _CORRECT)
+    def correct_contacts(sap: wp.ref[SapData], world: int, round: int) -> int: ...
+
+    @wp.func_native(types + _END)
+    def end_dilation(sap: wp.ref[SapData], world: int): ...
+
+    @wp.func(inline=True)
     def correct_dilation(sap: wp.ref[SapData], world: int, round: int) -> int:
-        """Update s of all contacts to that of the solution; return whether any changed that much."""
         corrected = int(0)
         if round < DILATION_ROUNDS_MAX:
-            start = sap.contact_start[world]
-            for slot in range(start, start + sap.contact_count[world]):
-                corrected = wp.max(corrected, correct_contact(sap, slot, round))
+            corrected = correct_contacts(sap, world, round)
         return corrected
-
-    @wp.func
-    def end_dilation(sap: wp.ref[SapData], world: int):
-        """Remove s from the bias of all contacts."""
-        start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            sap.contact_bias[slot] = sap.contact_bias[slot] + sap.contact_dilation[slot]
-            sap.contact_dilation[slot] = real(0.0)
 
     return SimpleNamespace(
         begin_dilation=begin_dilation,
+        correct_contacts=correct_contacts,
         correct_dilation=correct_dilation,
         end_dilation=end_dilation,
     )

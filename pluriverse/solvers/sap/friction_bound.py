@@ -15,6 +15,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.workspace import sap_struct
 
 # Part of the bound below which friction sticks: what rounding leaves of one that slides.
@@ -37,12 +38,15 @@ def friction_bound_functions(real: Any, linear: Any) -> SimpleNamespace:
         lower = real(STICKING) * sap.contact_mu[slot] * wp.min(normal, sap.contact_bound[slot])
         return gamma[0] * gamma[0] + gamma[1] * gamma[1] < lower * lower
 
-    @wp.func
+    @wp.func_native(f"""
+        const long long stride = sap.contact_bound.strides[0];
+        const int first = sap.contact_start.data[world], end = first + sap.contact_count.data[world];
+        for (int slot = first; slot < end; ++slot)
+            *({CTYPE[real]}*)((char*)sap.contact_bound.data + stride * slot) = -1;
+    """)
     def release_bounds(sap: wp.ref[SapData], world: int):
         """Switch all contacts of a world to convex friction."""
-        start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            sap.contact_bound[slot] = real(-1.0)
+        ...
 
     @wp.func
     def approach_bounds(sap: wp.ref[SapData], world: int, relaxation: real) -> real:

@@ -33,6 +33,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.workspace import sap_struct
 
 # Gravity g of the laws above [m/s²]: that of the Earth in any scene, as it only says what is fast.
@@ -49,39 +50,64 @@ BIAS_SHARE_MIN = wp.constant(0.005)
 ROUNDS_MAX = wp.constant(4)
 
 
+_LIMIT = """
+    // Native: Warp's own loop finds each number of a contact by an index of its own.
+    const long long stride = sap.contact_velocity.strides[0];
+    const int first = sap.contact_start.data[world], end = first + sap.contact_count.data[world];
+    auto number = [&](const auto& array, int slot) -> V& {
+        return *(V*)((char*)array.data + stride * slot);
+    };
+    int limited = 0;
+    for (int slot = first; slot < end; ++slot) {
+        const V* velocity = &number(sap.contact_velocity, slot);
+        const V* impulse = &number(sap.contact_impulse, slot);
+        const V speed = velocity[2], s = number(sap.contact_dilation, slot);
+        V bias = number(sap.contact_bias, slot) + s;
+        const bool asks = bias > V(BIAS_SHARE_MIN) * wp::max(speed, V(0));
+        if (!(asks && number(sap.contact_rn, slot) > V(0))) continue;
+        const V work = impulse[0] * velocity[0] + impulse[1] * velocity[1] + impulse[2] * velocity[2];
+        const V work_max = number(sap.contact_work_max, slot);
+        const V speed_max = number(sap.contact_speed_max, slot);
+        V share = V(1);
+        if (work > V(WORK_EXCESS) * work_max) share = sqrt(work_max / work);
+        if (impulse[2] > V(0) && speed > V(SPEED_EXCESS) * speed_max) {
+            share = wp::min(share, speed_max / speed);
+        }
+        if (share < V(1) && speed > V(0)) {
+            limited = 1;
+            const V less = V(1 << 2 * round) * (V(1) - share) * speed;
+            // Never by more than it takes if nothing presses on it: asked for nothing, shapes would stay in
+            // each other.
+            bias = wp::max(bias - less, share * bias);
+            number(sap.contact_bias, slot) = bias - s;
+        }
+    }
+    return limited;
+"""
+
+
 @functools.cache
 def recovery_functions(real: Any, linear: Any) -> SimpleNamespace:
-    """Return `limit_recovery`. What contacts ask for at first is in `contact_blocks.py`."""
-    SapData = sap_struct(real, linear)
+    """Return `limit_recovery`. What contacts ask for at first is in `contact_blocks.py`.
 
-    @wp.func
+    - `limit_recovery(sap, world, round)`: lower the bias of contacts that exceed their bounds; return whether
+      there are any.
+    - `limit_contacts(sap, world, round)`: the same, for any number of rounds.
+    """
+    SapData = sap_struct(real, linear)
+    limits = (
+        f"using V = {CTYPE[real]}; constexpr double BIAS_SHARE_MIN = {BIAS_SHARE_MIN}, "
+        f"WORK_EXCESS = {WORK_EXCESS}, SPEED_EXCESS = {SPEED_EXCESS};"
+    )
+
+    @wp.func_native(limits + _LIMIT)
+    def limit_contacts(sap: wp.ref[SapData], world: int, round: int) -> int: ...
+
+    @wp.func(inline=True)
     def limit_recovery(sap: wp.ref[SapData], world: int, round: int) -> int:
-        """Lower the bias of contacts that exceed their bounds; return whether there are any."""
         limited = int(0)
         if round < ROUNDS_MAX:
-            start = sap.contact_start[world]
-            for slot in range(start, start + sap.contact_count[world]):
-                bias = sap.contact_bias[slot] + sap.contact_dilation[slot]
-                speed = sap.contact_velocity[slot][2]
-                if sap.contact_rn[slot] > real(0.0) and bias > real(BIAS_SHARE_MIN) * wp.max(
-                    speed, real(0.0)
-                ):
-                    work = wp.dot(sap.contact_impulse[slot], sap.contact_velocity[slot])
-                    share = real(1.0)
-                    if work > real(WORK_EXCESS) * sap.contact_work_max[slot]:
-                        share = wp.sqrt(sap.contact_work_max[slot] / work)
-                    if (
-                        sap.contact_impulse[slot][2] > real(0.0)
-                        and speed > real(SPEED_EXCESS) * sap.contact_speed_max[slot]
-                    ):
-                        share = wp.min(share, sap.contact_speed_max[slot] / speed)
-                    if share < real(1.0) and speed > real(0.0):
-                        limited = 1
-                        less = real(1 << 2 * round) * (real(1.0) - share) * speed
-                        # Never by more than it takes if nothing presses on it: asked for nothing, shapes
-                        # would stay in each other.
-                        bias = wp.max(bias - less, share * bias)
-                        sap.contact_bias[slot] = bias - sap.contact_dilation[slot]
+            limited = limit_contacts(sap, world, round)
         return limited
 
-    return SimpleNamespace(limit_recovery=limit_recovery)
+    return SimpleNamespace(limit_recovery=limit_recovery, limit_contacts=limit_contacts)
