@@ -139,7 +139,9 @@ def _mass_properties(model: Any, body: int, scale: float) -> MassProperties:
     inertia = rotation @ np.diag(model.body_inertia[body]) @ rotation.T
     mass = float(model.body_mass[body])
     if mass <= 2.0 * BOUND:  # none, made compilable
-        return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
+        # MuJoCo weighs constraints and contacts of a body at its centre of mass, also where it has no mass.
+        com = np.zeros(3) if model.body_jntnum[body] else scale * model.body_ipos[body]
+        return MassProperties(0.0, com, np.zeros((3, 3)))
     if model.body_inertia[body].max() <= 2.0 * BOUND:
         inertia = np.zeros((3, 3))
     return MassProperties(mass, scale * model.body_ipos[body], scale**2 * inertia)

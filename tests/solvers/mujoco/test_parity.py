@@ -117,6 +117,27 @@ BOXES = """
 </mujoco>
 """
 
+# A wrist without mass below an arm, held in the world, and a pad without mass that touches the floor. MuJoCo
+# weighs both at their centres of mass: where the file says, or the place of the body in its parent.
+HELD_TOOL = """
+<mujoco model="held_tool">
+  <worldbody>
+    <geom type="plane" size="0 0 1"/>
+    <body name="lower" pos="0 0 0.5">
+      <joint axis="0 1 0"/><joint axis="0 0 1"/><geom type="capsule" size="0.03" fromto="0 0 0 0.3 0 0"/>
+      <body name="upper" pos="0.3 0 0">
+        <joint axis="0 1 0"/><geom type="capsule" size="0.03" fromto="0 0 0 0.3 0 0"/>
+        <body name="wrist" pos="0.3 0 0">
+          <inertial pos="0.1 0.05 0" mass="0" diaginertia="0 0 0"/>
+          <body name="pad" pos="0 0.02 -0.35"><geom type="box" size="0.1 0.1 0.2" mass="0"/></body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <equality><weld body1="wrist"/></equality>
+</mujoco>
+"""
+
 # Free bodies of all shapes on and beside each other. Contacts are refined further than by default (1e-6): the
 # corners of meshes are in another order here, which moves points along a line where MuJoCo stops early.
 HEAP = """
@@ -196,7 +217,9 @@ def assert_same_accelerations(source: str | Path, height: float = 0.0) -> None:
         np.testing.assert_allclose(ours.qacc, theirs.qacc, rtol=0.0, atol=ACCELERATION_ERROR * scale)
 
 
-@pytest.mark.parametrize("source", [ARM, FOUR_BAR, BOXES], ids=["arm", "four_bar", "boxes"])
+@pytest.mark.parametrize(
+    "source", [ARM, FOUR_BAR, BOXES, HELD_TOOL], ids=["arm", "four_bar", "boxes", "held_tool"]
+)
 def test_accelerations_of_mechanisms_are_those_of_mujoco(source):
     assert_same_accelerations(source)
 
