@@ -71,11 +71,16 @@ class KernelProgress:
             return
         with self._lock:
             self._loaded += 1
-            if loaded[2] == "compiled":
-                self._compiled += 1
-                self._compile_time += 1e-3 * float(loaded[1])
-                if verbosity() is None:
-                    self._show()
+        if loaded[2] == "compiled":
+            self.count(1e-3 * float(loaded[1]))
+
+    def count(self, compile_time: float) -> None:
+        """Count a module that was compiled in so much time [s]."""
+        with self._lock:
+            self._compiled += 1
+            self._compile_time += compile_time
+            if verbosity() is None:
+                self._show()
 
     def warning(self, message: str, category: Any = None, stacklevel: int = 1) -> None:
         """Hand on."""

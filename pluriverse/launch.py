@@ -3,6 +3,7 @@
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from typing import Any, TypeVar
 
@@ -104,7 +105,9 @@ def launch_kernel(
     All launches of the package go through here: a module is compiled anew for every size of blocks.
     """
     with RECORDING:
-        _launched.add(kernel.module.name)
+        if kernel.module.name not in _launched:
+            _launched.add(kernel.module.name)
+            share_headers()  # before the kernel is compiled, if it has to be
         listed = _list is not None and not record_cmd
         command = wp.launch(
             kernel,
@@ -262,11 +265,34 @@ def load_kernels(device: Any, *, max_workers: int, later: Collection[str] = ()) 
             wp.force_load(device=device, modules=modules, block_dim=BLOCK_DIM, max_workers=max_workers)
 
 
-def load_kernels_of(module: str, device: Any) -> None:
-    """Compile the kernels of a module of Warp, or load them from the kernel cache."""
+def load_kernels_of(name: str, device: Any) -> None:
+    """Compile the kernels of a module of Warp, or load them from the kernel cache.
+
+    While they are compiled other threads can launch kernels.
+    """
+    module = wp.get_module(name)
+    share_headers()
+    _compile(module, device)
     with RECORDING:
-        share_headers()
-        wp.force_load(device=device, modules=[wp.get_module(module)], block_dim=BLOCK_DIM, max_workers=0)
+        wp.force_load(device=device, modules=[module], block_dim=BLOCK_DIM, max_workers=0)
+
+
+def _compile(module: Any, device: Any) -> None:
+    """Compile a module for a CPU into the kernel cache, if it is not there and if Warp does as expected.
+
+    What fails here fails once more where the module is loaded, with a message.
+    """
+    device = wp.get_device(device)
+    if not device.is_cpu or not wp.config.cache_kernels:
+        return
+    begin = time.perf_counter()
+    with contextlib.suppress(Exception):
+        folder = os.path.join(wp.config.kernel_cache_dir or "", module.get_module_identifier(block_dim=1))
+        file = module._get_compile_output_name(device, block_dim=1)
+        is_compiled = module._compile(device, folder, file, None, options=module.resolved_options[1])
+        progress = install()
+        if is_compiled and progress is not None:
+            progress.count(time.perf_counter() - begin)
 
 
 def _compile_rank(module: Any) -> int:

@@ -1,6 +1,10 @@
-"""Precompiled headers: threads that compile use those of the first one."""
+"""Precompiled headers: threads that compile share them, and processes, too, where they can be kept."""
 
+import shutil
 import types
+from pathlib import Path
+
+import warp as wp
 
 from pluriverse import precompiled_headers
 from pluriverse.precompiled_headers import share_headers
@@ -14,7 +18,7 @@ def folder(path, *files):
 
 
 def test_threads_share_the_folder_that_has_headers(monkeypatch, tmp_path):
-    """Threads without a folder get the first one with headers, in the way in which Warp asks for it."""
+    """Where none are kept, threads get the first folder with headers, as Warp asks for it."""
     folders = {1: folder(tmp_path / "empty"), 2: folder(tmp_path / "filled", "builtin.pch")}
     runtime = types.SimpleNamespace(_pch_dirs=folders)
     source = types.SimpleNamespace(context=types.SimpleNamespace(runtime=runtime))
@@ -29,9 +33,39 @@ def test_threads_share_the_folder_that_has_headers(monkeypatch, tmp_path):
     assert runtime._pch_dirs is shared
 
 
+def test_headers_are_kept_for_later_processes(monkeypatch, tmp_path):
+    """Whoever compiles finds them in the kernel cache, under a name of their own for each processor."""
+    wp.init()
+    context = wp._src.context
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    names = []
+    for processor in ("one", "another", "one"):
+        monkeypatch.setattr(context.runtime, "_pch_dirs", {})
+        monkeypatch.setattr(context, "_get_host_cpu_name", lambda processor=processor: processor)
+        share_headers()
+        assert context.runtime.get_clang_pch_dir() == context.runtime._pch_dirs[1].name
+        names.append(context.runtime._pch_dirs[1].name)
+    assert names[0] == names[2] != names[1]
+    assert sorted(str(path) for path in tmp_path.iterdir()) == sorted(set(names))
+    shutil.rmtree(tmp_path)  # a cache that was cleared meanwhile
+    assert Path(context.runtime.get_clang_pch_dir()).is_dir()
+
+
+def test_headers_are_not_kept_without_a_cache(monkeypatch, tmp_path):
+    """Nothing is written where kernels are not kept, or where Warp does not tell what headers depend on."""
+    wp.init()
+    context = wp._src.context
+    for switch, value in ((wp.config, False), (context, None)):
+        with monkeypatch.context() as patch:
+            patch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+            patch.setattr(switch, "cache_kernels" if switch is wp.config else "_get_host_cpu_name", value)
+            patch.setattr(context.runtime, "_pch_dirs", {})
+            share_headers()
+            assert context.runtime._pch_dirs == {}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_warp_keeps_headers_by_thread():
     """The attribute of Warp exists: otherwise nothing is shared, and each thread takes two seconds more."""
-    import warp as wp
-
     wp.init()
     assert isinstance(wp._src.context.runtime._pch_dirs, dict)

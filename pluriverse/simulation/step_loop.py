@@ -155,8 +155,8 @@ class StepLoop:
         # be compiled at once.
         nothing = list_worlds(np.zeros(0), self._model.device)
         self._launch_steps(nothing, 1)
-        count_steps(step_count, 0)
         load_kernels(self._model.device, max_workers=_core_count(), later=modules_compiled_later())
+        count_steps(step_count, 0)
         if not self._record or self._model.device.is_cuda or not self._solver.is_thread_safe:
             worlds = [self._stepped_worlds()]
         else:

@@ -6,6 +6,7 @@ import time
 import pytest
 import warp as wp
 
+from pluriverse.launch import RECORDING, load_kernels_of
 from pluriverse.simulation import precompilation
 
 EARLY_COUNT = len(precompilation._NEEDED)
@@ -86,3 +87,26 @@ def test_the_start_after_one_that_ended_early_does_not_wait_for_what_comes_later
     assert early == []
     assert len(late) == len(precompilation._NEEDED_LATER)
     assert threading.main_thread() not in threads
+
+
+def test_kernels_can_be_launched_while_others_are_compiled(monkeypatch):
+    """Who compiles beside the main thread holds the lock of launches no sooner than to load."""
+    module_type = type(wp.get_module("pluriverse.launch_list"))
+    compile_module = module_type._compile
+    is_free = []
+
+    def take():
+        if not RECORDING.acquire(blocking=False):
+            return False
+        RECORDING.release()
+        return True
+
+    def compile_beside(self, *arguments, **options):
+        launcher = threading.Thread(target=lambda: is_free.append(take()))
+        launcher.start()
+        launcher.join()
+        return compile_module(self, *arguments, **options)
+
+    monkeypatch.setattr(module_type, "_compile", compile_beside)
+    load_kernels_of("pluriverse.launch_list", "cpu")
+    assert is_free[0]
