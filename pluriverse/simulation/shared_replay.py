@@ -103,7 +103,7 @@ class SharedReplay:
         self._round = 0
         desk = wp.zeros(DESK_SIZE, dtype=wp.int64, device="cpu")
         self._numbers = desk.numpy()
-        parts = ((ATTEND, UNLIMITED), (BEGIN, UNITS_PER_CALL), (GO_ON, UNITS_PER_CALL), (CLOSE, 0))
+        parts = ((ATTEND, UNLIMITED), (BEGIN, 0), (GO_ON, UNITS_PER_CALL), (CLOSE, 0))
         self._lists = [_native_part(desk, role, limit) for role, limit in parts]
         calls = [launches.first_call() for launches in self._lists]
         self._attend_once, self._begin_round, self._go_on, self._close_round = calls
@@ -122,12 +122,13 @@ class SharedReplay:
         numbers[PLAN] = plan.address
         numbers[CHUNK_COUNT] = plan.chunk_count
         self._round += 1  # before looking who is awake, as `_attend` does it the other way round
-        for index in range(thread_count - 1):
-            if not self._awake[index]:
-                self._awake[index] = True
-                self._pool.post(index, self._attend, index)
         try:
+            # Threads are woken once the round is open: one that came before could have gone again.
             self._begin_round()
+            for index in range(thread_count - 1):
+                if not self._awake[index]:
+                    self._awake[index] = True
+                    self._pool.post(index, self._attend, index)
             while numbers[LEFT]:
                 if numbers[LEFT] == OTHERS_AT_WORK:
                     time.sleep(NAP)

@@ -17,6 +17,7 @@ from pluriverse.simulation.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.skipif(not can_be_shared(), reason="threads share launches in Python here")
 MULTIPLIER = 31
+OPEN = 1 << 32  # of the gate, without any thread inside
 
 
 @wp.kernel(enable_backward=False)
@@ -104,6 +105,18 @@ def test_threads_work_at_the_same_time():
             assert met.numpy().tolist() == [1, 1, 1]
 
 
+def test_threads_are_woken_once_the_round_is_open():
+    """A thread that comes before would go again, and sleep while the calling thread makes all the work."""
+    history = wp.zeros(1, dtype=wp.uint32, device="cpu")
+    graph = graph_of(append_number, history, 0, 1)
+    gates = []
+    with WorkerPool(2) as pool:
+        replay = SharedReplay(pool, 2)
+        pool.post = lambda *arguments: gates.append(int(replay._numbers[GATE]))
+        replay.run(ReplayPlan([[graph]], 1), 2)
+    assert gates == [OPEN]
+
+
 def test_a_round_ends_without_other_threads():
     """No thread comes where their functions never run."""
     history = wp.zeros(1, dtype=wp.uint32, device="cpu")
@@ -177,6 +190,7 @@ def test_a_round_ends_though_a_thread_is_inside_for_long_after_all_is_made():
 
         def begin_with_another_inside():
             begin()
+            replay._go_on()  # makes all
             gate[0] = 1  # closed, with one thread inside
             replay._go_on()
             assert replay._numbers[LEFT] == OTHERS_AT_WORK
