@@ -16,6 +16,7 @@ from pluriverse.kernel_source import install as install_simplification
 from pluriverse.launch_list import LaunchList, is_supported, make_launches
 from pluriverse.overload_search import install as install_memory
 from pluriverse.precompiled_headers import share_headers
+from pluriverse.scratch import Borrowing
 
 Kept = TypeVar("Kept")
 # Threads of a block on a GPU: one warp. A thread steps a world, in a long kernel that takes many registers.
@@ -145,16 +146,16 @@ def launch_while(condition: wp.array[int], body: Callable[[], None]) -> None:
                 body()
 
 
-def record(device: wp.Device, launch: Callable[[], None]) -> wp.Graph:
+def record(device: wp.Device, launch: Callable[[], None], *, borrowing: Borrowing | None = None) -> wp.Graph:
     """Return a graph of what `launch` launches, to be replayed by `wp.capture_launch`.
 
     All kernels have to be loaded. On a CPU `launch` may be called twice: where it does more than launch
-    kernels of this package, Warp records it all by itself.
+    kernels of this package, Warp records it all by itself, and nothing is borrowed.
     """
     global _list
     with RECORDING:
         if is_supported(device):
-            launches = LaunchList()
+            launches = LaunchList(borrowing)
             with wp.ScopedCapture(device=device, force_module_load=False) as others:
                 _list = launches
                 try:

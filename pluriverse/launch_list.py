@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.scratch import Borrowing
+
 # How a compiled kernel is called, bounds and arguments by address, is not part of Warp's interface. These
 # versions were tried; with others launches are recorded by Warp itself.
 _KNOWN_VERSIONS = ("1.19.",)
@@ -165,14 +167,33 @@ def _packed_type(types: tuple[type, ...]) -> type[ctypes.Structure]:
     return type("Arguments", (ctypes.Structure,), {"_fields_": fields})
 
 
+@functools.cache
+def array_offsets(kind: type[ctypes.Structure]) -> tuple[int, ...]:
+    """Return where the addresses of arrays are in a structure [bytes], also inside of structures in it."""
+    from warp._src.types import array_t  # Warp has no public name for it
+
+    result: list[int] = []
+    for name, field_type, *_ in kind._fields_:
+        offset = getattr(kind, name).offset
+        if field_type is array_t:
+            result.append(offset + array_t.data.offset)
+        elif issubclass(field_type, ctypes.Structure):
+            result += (offset + inner for inner in array_offsets(field_type))
+    return tuple(result)
+
+
 class LaunchList:
     """Launches on a CPU, in the order in which they are to be made.
 
     An entry has three numbers: the addresses of a kernel, of its bounds and of its arguments; or 0, the
     address of a condition, and the entry to go on with if that is 0. Without a condition it always is.
+
+    Args:
+        borrowing: Arrays that the launches are to find elsewhere; None for no such arrays.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, borrowing: Borrowing | None = None) -> None:
+        self._borrowing = borrowing
         self._entries: list[tuple[int, int, int]] = []
         self._kept: list[Any] = []
         self.array: Any = None
@@ -183,7 +204,11 @@ class LaunchList:
         if command is None:
             return
         bounds, *arguments = command.params
-        packed = _packed_type(tuple(map(type, arguments)))(*arguments)
+        packed = _packed_type(tuple(map(type, arguments)))(*arguments)  # copies, which alone are changed
+        if self._borrowing is not None:
+            offsets = np.array(array_offsets(type(packed)), dtype=np.int64) // ctypes.sizeof(ctypes.c_uint64)
+            words = np.frombuffer(packed, dtype=np.int64, count=ctypes.sizeof(packed) // 8)
+            words[offsets] = self._borrowing.move(words[offsets])
         kernel = ctypes.cast(command.hooks.forward, ctypes.c_void_p).value or 0
         self._entries.append((kernel, ctypes.addressof(bounds), ctypes.addressof(packed)))
         self._kept += [command, packed]

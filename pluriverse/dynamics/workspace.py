@@ -9,6 +9,7 @@ dof in a tree-sparse matrix (`pluriverse.model.topology`).
 import functools
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.rigid_groups import RigidGroups
@@ -17,6 +18,11 @@ from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec
 from pluriverse.math.spatial import vec10_type
 from pluriverse.model import Model
 from pluriverse.model.arguments import check_owner
+from pluriverse.scratch import Scratch, zeros_on_demand
+
+# Arrays by node that are read after the step: two belong to the tree states that the next step begins with,
+# the third is needed for the forces on bodies.
+_KEPT = ("node_quat", "node_offset", "node_com")
 
 
 @functools.cache
@@ -73,6 +79,9 @@ def workspace_struct(real: Any) -> Any:
 
 class Workspace:
     """What the dynamics stages write and read between them; made once per solver, never resized.
+
+    Most of it is scratch of a solver step: in a `Simulation` of many worlds, those that a thread steps after
+    each other use the same places (`pluriverse.scratch`).
 
     Args:
         model: Model that the stages will be applied to.
@@ -222,7 +231,7 @@ class Workspace:
             "tree_drift": (model.tree_count, vec6),
         }
         for name, (size, dtype) in shapes.items():
-            array = wp.zeros(size, dtype=dtype, device=model.device)
+            array = zeros_on_demand(size, dtype, model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
         for name in ("node_quat", "node_offset"):
@@ -233,6 +242,30 @@ class Workspace:
         self.no_velocities = wp.empty(0, dtype=wp.spatial_vector, device=model.device)
         self.no_selection = wp.empty(0, dtype=int, device=model.device)
         self.world_due = wp.zeros(model.world_count, dtype=int, device=model.device)
+
+    def scratch(self) -> list[Scratch]:
+        """Return the arrays that steps leave nothing in."""
+        ranges = scratch_ranges(self._model)
+        axes = {"node": "node", "group": "node", "dof": "dof", "mass": "row", "factor": "row"}
+        return [
+            Scratch(getattr(self, name), *ranges[axes[name.partition("_")[0]]])
+            for name in self.data._cls.vars
+            if name.partition("_")[0] in axes and name not in _KEPT
+        ]
+
+
+def scratch_ranges(model: Model) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the first entry of each world and the number of its entries, shape [world], by axis."""
+    topology = model.topology
+    starts = {"node": topology.world_joint, "dof": topology.world_dof, "row": topology.world_row}
+    counts = {"node": "node_count", "dof": "dof_count", "row": "row_size"}
+    return {
+        axis: (
+            starts[axis].numpy().astype(np.int64),
+            np.array([getattr(template, counts[axis]) for template in model.templates])[model.world_template],
+        )
+        for axis in starts
+    }
 
 
 def check_workspace(model: Model, workspace: Workspace, what: str) -> None:

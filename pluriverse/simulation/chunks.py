@@ -1,9 +1,12 @@
 """Chunks: lists of worlds that one thread steps together."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pluriverse.math.lanes import LANES
 from pluriverse.model import Contacts, Model
+from pluriverse.scratch import Borrowing, Scratch, borrow
 
 # Memory that a step touches per entity [B]: the arrays of model, two states and contacts, and those of a
 # solver in double precision. An estimate is enough: it only decides how worlds are spread over chunks, never
@@ -92,6 +95,39 @@ def split_worlds(
     ]
     order = np.argsort([-byte_counts[chunk].sum() for chunk in chunks], kind="stable")
     return [chunks[index].astype(np.int32) for index in order]
+
+
+def queue_chunks(loads: Sequence[float], queue_count: int) -> list[list[int]]:
+    """Return which chunks are stepped one after another, in queues of about the same work.
+
+    Args:
+        loads: Work of each chunk, the most first.
+        queue_count: Number of queues, or fewer if there are fewer chunks.
+    """
+    queues: list[list[int]] = [[] for _ in range(min(queue_count, len(loads)))]
+    totals = np.zeros(len(queues))
+    for chunk, load in enumerate(loads):
+        emptiest = int(np.argmin(totals))
+        queues[emptiest].append(chunk)
+        totals[emptiest] += load
+    return queues
+
+
+def borrowings(chunks: Sequence[np.ndarray], scratches: Sequence[Scratch]) -> list[Borrowing | None]:
+    """Return how each chunk of a queue borrows scratch; None where it has places of its own, which it lends.
+
+    Args:
+        chunks: Worlds of each chunk.
+        scratches: All scratch of a step.
+    """
+    result: list[Borrowing | None] = [None] * len(chunks)
+    lenders: list[np.ndarray] = []
+    for index in sorted(range(len(chunks)), key=lambda index: -len(chunks[index])):
+        found = (borrow(chunks[index], lender, scratches) for lender in lenders)
+        result[index] = next((borrowing for borrowing in found if borrowing is not None), None)
+        if result[index] is None:
+            lenders.append(chunks[index])
+    return result
 
 
 def _split_mix(

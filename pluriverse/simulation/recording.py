@@ -11,6 +11,7 @@ from collections.abc import Callable
 import warp as wp
 
 from pluriverse.launch import record
+from pluriverse.scratch import Borrowing
 
 # World-steps in one replay, where many steps are asked for. At some microseconds for the smallest world, a
 # replay then lasts longer than a thread needs to take the interpreter's lock and come back for the next one.
@@ -28,6 +29,7 @@ class ChunkRecording:
             `launch(worlds, step_count, substep)`, and part of them: `launch(worlds, step_count, 0, part)`.
         decimation: Solver steps in one step of the simulation.
         device: Device that the step runs on.
+        borrowing: Scratch of other worlds that the launches use, where they are recorded.
     """
 
     def __init__(
@@ -36,8 +38,10 @@ class ChunkRecording:
         launch: Callable[..., None],
         decimation: int,
         device: wp.Device,
+        borrowing: Borrowing | None = None,
     ) -> None:
         self.worlds = worlds
+        self._borrowing = borrowing
         self._launch = launch
         self._decimation = decimation
         self._device = device
@@ -65,7 +69,7 @@ class ChunkRecording:
         if count not in self._part_graphs:
             bounds = [self._decimation * k // count for k in range(count + 1)]
             self._part_graphs[count] = [
-                record(self._device, functools.partial(self._launch, self.worlds, self._decimation, 0, part))
+                self._record(functools.partial(self._launch, self.worlds, self._decimation, 0, part))
                 for part in itertools.starmap(slice, itertools.pairwise(bounds))
             ]
         return self._part_graphs[count]
@@ -73,15 +77,14 @@ class ChunkRecording:
     def substep_graph(self, substep: int) -> wp.Graph:
         """Return the graph of a single solver step, that with index `substep` in the step."""
         if substep not in self._substep_graphs:
-            self._substep_graphs[substep] = record(
-                self._device, lambda: self._launch(self.worlds, 1, substep)
-            )
+            self._substep_graphs[substep] = self._record(lambda: self._launch(self.worlds, 1, substep))
         return self._substep_graphs[substep]
 
     def _graph(self, count: int) -> wp.Graph:
         """Return the graph of `count` steps in a row."""
         if count not in self._graphs:
-            self._graphs[count] = record(
-                self._device, lambda: self._launch(self.worlds, count * self._decimation)
-            )
+            self._graphs[count] = self._record(lambda: self._launch(self.worlds, count * self._decimation))
         return self._graphs[count]
+
+    def _record(self, launch: Callable[[], None]) -> wp.Graph:
+        return record(self._device, launch, borrowing=self._borrowing)

@@ -557,15 +557,17 @@ class Simulation:
         """The worlds that a step moves."""
         return self._model.structure.worlds
 
-    def _split_worlds(self, byte_counts: np.ndarray) -> tuple[list[wp.array[int]], float]:
+    def _split_worlds(self, byte_counts: np.ndarray) -> tuple[list[wp.array[int]], float, bool]:
         """Return the worlds that a step moves, in chunks for threads, and what a step of all touches [B].
+
+        The last result is whether the chunks will always have these worlds.
 
         Args:
             byte_counts: Estimate of the memory that a step of each world touches [B], shape [world].
         """
         share = self._solver.chunk_share
         chunks = split_worlds(byte_counts, self._model.world_template, self.threads, share)
-        return [list_worlds(chunk, self._model.device) for chunk in chunks], float(byte_counts.sum())
+        return [list_worlds(chunk, self._model.device) for chunk in chunks], float(byte_counts.sum()), True
 
     def _copy_all(self, state: State) -> None:
         """Make `state` the state of all worlds and drop all other state."""

@@ -5,6 +5,7 @@ import dataclasses
 import os
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import warp as wp
@@ -14,8 +15,15 @@ from pluriverse.garbage_collection import paused_collection
 from pluriverse.launch import load_kernels
 from pluriverse.model import Control, State
 from pluriverse.model.world_list import list_worlds
+from pluriverse.scratch import Borrowing
 from pluriverse.simulation.carry_over import CarryOver
-from pluriverse.simulation.chunks import THREAD_WORK_BYTES, world_byte_counts
+from pluriverse.simulation.chunks import (
+    CHUNKS_PER_THREAD,
+    THREAD_WORK_BYTES,
+    borrowings,
+    queue_chunks,
+    world_byte_counts,
+)
 from pluriverse.simulation.precompilation import go_on_precompiling, modules_compiled_later
 from pluriverse.simulation.recording import ChunkRecording
 from pluriverse.simulation.shared_replay import ReplayPlan, SharedReplay, is_shareable
@@ -51,7 +59,8 @@ class StepLoop:
         rigid_contact_max: Contact slots per world, as of `Simulation`.
         stepped_worlds: Returns the worlds that a step moves.
         split_worlds: Returns them in chunks for threads, given an estimate of the memory that a step of each
-            world touches [B], shape [world]; and what a step of all of them touches [B].
+            world touches [B], shape [world]; what a step of all of them touches [B]; and whether the chunks
+            will always have these worlds.
     """
 
     @paused_collection()  # many a collider is imported here
@@ -68,7 +77,7 @@ class StepLoop:
         culled_worlds: np.ndarray,
         rigid_contact_max: int | Sequence[int] | None,
         stepped_worlds: Callable[[], wp.array[int]],
-        split_worlds: Callable[[np.ndarray], tuple[list[wp.array[int]], float]],
+        split_worlds: Callable[[np.ndarray], tuple[list[wp.array[int]], float, bool]],
     ) -> None:
         model = solver.model
         self._model = model
@@ -111,6 +120,7 @@ class StepLoop:
         self._plan: tuple[int, int, list[list[wp.Graph]], ReplayPlan | None] | None = None
         self._chunks: list[ChunkRecording] | None = None
         self._graph_version = solver.graph_version
+        self._queues: list[list[int]] = []
         self._step_bytes = 0.0
         self._part_count = 1
 
@@ -157,17 +167,15 @@ class StepLoop:
         self._launch_steps(nothing, 1)
         load_kernels(self._model.device, max_workers=_core_count(), later=modules_compiled_later())
         count_steps(step_count, 0)
+        byte_counts = world_byte_counts(self._model, self.contacts)
+        may_borrow = False
         if not self._record or self._model.device.is_cuda or not self._solver.is_thread_safe:
             worlds = [self._stepped_worlds()]
         else:
-            byte_counts = world_byte_counts(self._model, self.contacts)
-            worlds, byte_count = self._split_worlds(byte_counts)
+            worlds, byte_count, may_borrow = self._split_worlds(byte_counts)
             self._step_bytes = byte_count * self._decimation
             self._part_count = int(min(max(self._step_bytes / len(worlds) / PART_BYTES, 1), self._decimation))
-        chunks = [
-            ChunkRecording(chunk, self._launch_steps, self._decimation, self._model.device)
-            for chunk in worlds
-        ]
+        chunks = self._make_chunks(worlds, byte_counts, may_borrow=may_borrow)
         if self._record:
             interleaved = any(not stage.is_recorded for stage in self.stages)
             for chunk in chunks:
@@ -179,6 +187,35 @@ class StepLoop:
                     if self.thread_count > 1:
                         chunk.parts(self._part_count)
         self._chunks, self._plan = chunks, None
+
+    def _make_chunks(
+        self, worlds: list[wp.array[int]], byte_counts: np.ndarray, *, may_borrow: bool
+    ) -> list[ChunkRecording]:
+        """Return the recordings of chunks of worlds, and put them into queues.
+
+        Chunks of a queue are stepped one after another, so they may use the same scratch.
+        """
+        lists = [chunk.numpy() for chunk in worlds]
+        loads = [float(byte_counts[chunk].sum()) for chunk in lists]
+        self._queues = queue_chunks(loads, CHUNKS_PER_THREAD * self.thread_count)
+        borrowed: list[Borrowing | None] = [None] * len(worlds)
+        if may_borrow and len(self._queues) < len(worlds):
+            scratches = self._solver.scratch(self.contacts)
+            for queue in self._queues:
+                found = borrowings([lists[index] for index in queue], scratches)
+                for index, borrowing in zip(queue, found, strict=True):
+                    borrowed[index] = borrowing
+        self._solver.shares_scratch = any(borrowing is not None for borrowing in borrowed)
+        return [
+            ChunkRecording(chunk, self._launch_steps, self._decimation, self._model.device, borrowing)
+            for chunk, borrowing in zip(worlds, borrowed, strict=True)
+        ]
+
+    def _in_queues(self, graphs: Callable[[ChunkRecording], list[wp.Graph]]) -> list[list[wp.Graph]]:
+        """Return the graphs of all chunks of each queue, in order."""
+        assert self._chunks is not None
+        chunks = self._chunks
+        return [[graph for index in queue for graph in graphs(chunks[index])] for queue in self._queues]
 
     def launch(self, count: int) -> None:
         """Launch steps, so that they become part of a user's recording.
@@ -221,22 +258,27 @@ class StepLoop:
         """Return what makes `count` steps: that number, the threads, the graphs, and the same for threads."""
         assert self._chunks is not None
         useful_threads = 1 + int(self._step_bytes * count / THREAD_WORK_BYTES)
-        thread_count = min(useful_threads, self.thread_count, len(self._chunks))
-        recordings = [
-            chunk.parts(self._part_count) if count == 1 and thread_count > 1 else chunk.graphs(count)
-            for chunk in self._chunks
-        ]
+        thread_count = min(useful_threads, self.thread_count, len(self._queues))
+        in_parts = count == 1 and thread_count > 1
+        recordings = self._in_queues(
+            lambda chunk: chunk.parts(self._part_count) if in_parts else chunk.graphs(count)
+        )
         plan = None
         if thread_count > 1 and is_shareable(recordings):
-            plan = ReplayPlan(recordings, SLICES_PER_CHUNK)
+            plan = ReplayPlan(recordings, self._slice_count)
         return count, thread_count, recordings, plan
+
+    @property
+    def _slice_count(self) -> int:
+        """Slices in which a queue is replayed."""
+        return SLICES_PER_CHUNK * max(map(len, self._queues))
 
     def _make_interleaved_steps(self, count: int, launched: Sequence[StepStage]) -> None:
         """Make steps with Python code between the solver steps, for stages that cannot be recorded."""
         assert self._chunks is not None
         worlds, state = self._stepped_worlds(), self._state
         useful_threads = 1 + int(self._step_bytes / self._decimation / THREAD_WORK_BYTES)
-        thread_count = min(useful_threads, self.thread_count, len(self._chunks))
+        thread_count = min(useful_threads, self.thread_count, len(self._queues))
         for _ in range(count):
             for substep in range(self._decimation):
                 for stage in launched:
@@ -244,7 +286,7 @@ class StepLoop:
                         stage.before_step(worlds, state)
                     stage.before_substep(worlds, state)
                 if self._record:
-                    self._replay([[chunk.substep_graph(substep)] for chunk in self._chunks], thread_count)
+                    self._replay(self._in_queues(partial(_substep_graphs, substep=substep)), thread_count)
                 else:
                     for chunk in self._chunks:
                         self._launch_steps(chunk.worlds, 1, substep)
@@ -298,7 +340,7 @@ class StepLoop:
                     stage.after_step(worlds, self._state if is_last else after)
 
     def _replay(self, recordings: list[list[wp.Graph]], thread_count: int) -> None:
-        """Replay the graphs of each chunk in order; threads take slice after slice, and wait for none."""
+        """Replay the graphs of each queue in order; threads take slice after slice, and wait for none."""
         if thread_count == 1:
             for graphs in recordings:
                 for graph in graphs:
@@ -312,7 +354,7 @@ class StepLoop:
                     graphs, first = pending.popleft()
                 except IndexError:
                     return
-                end = first + max(1, len(graphs) // SLICES_PER_CHUNK)
+                end = first + max(1, len(graphs) // self._slice_count)
                 for graph in graphs[first:end]:
                     if stop.is_set():
                         return
@@ -321,6 +363,11 @@ class StepLoop:
                     pending.append((graphs, end))
 
         self._pool.run(work, thread_count)
+
+
+def _substep_graphs(chunk: ChunkRecording, *, substep: int) -> list[wp.Graph]:
+    """Return what makes a solver step of a chunk."""
+    return [chunk.substep_graph(substep)]
 
 
 def _core_count() -> int:

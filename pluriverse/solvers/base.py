@@ -22,6 +22,7 @@ from pluriverse.model.indices import IndexKind
 from pluriverse.model.world_bounds import world_bounds
 from pluriverse.model.world_list import check_worlds
 from pluriverse.model.world_selection import resolve_worlds
+from pluriverse.scratch import Scratch
 from pluriverse.solvers.model_change import apply_model_change, check_structure
 from pluriverse.solvers.reset import reset_worlds
 from pluriverse.solvers.springs import BodySpringTable, TendonTable
@@ -103,6 +104,8 @@ class SolverBase(abc.ABC):
     chunk_share = 1.0
     """Memory that a step touches for each world, relative to the estimate of `world_byte_counts`. It tells
     how many worlds a thread steps together."""
+    shares_scratch = False
+    """Whether a `Simulation` has steps of worlds leave their scratch in the same places (`scratch`)."""
     places_shapes_in_row = False
     """Whether steps in a row (`in_row`) place all bodies that a `CollisionPipeline` reads."""
     has_explicit_drives = False
@@ -181,6 +184,10 @@ class SolverBase(abc.ABC):
     def runtime_arrays(self) -> Mapping[str, wp.array]:
         """Arrays that the solver carries from step to step besides the State, by name; for snapshots."""
         return {}
+
+    def scratch(self, contacts: Contacts) -> list[Scratch]:
+        """Return the arrays in which steps with a contact buffer leave nothing, for `Simulation`."""
+        return []
 
     @property
     def is_thread_safe(self) -> bool:

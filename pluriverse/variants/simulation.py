@@ -277,7 +277,7 @@ class VariantSimulation(Simulation):
     def _stepped_worlds(self) -> wp.array[int]:
         return self._switching.environment_world
 
-    def _split_worlds(self, byte_counts: np.ndarray) -> tuple[list[wp.array[int]], float]:
+    def _split_worlds(self, byte_counts: np.ndarray) -> tuple[list[wp.array[int]], float, bool]:
         if not self._switching.has_spare_worlds:
             return super()._split_worlds(byte_counts)
         # The list of worlds itself changes, so its chunks are parts of that one array.
@@ -287,4 +287,4 @@ class VariantSimulation(Simulation):
         count = len(split_worlds(byte_counts[now], self.model.world_template[now], self.threads, share))
         bounds = np.linspace(0, len(now), count + 1).astype(int).tolist()
         chunks = [world[start:end] for start, end in itertools.pairwise(bounds) if end > start]
-        return chunks, float(byte_counts[now].sum())
+        return chunks, float(byte_counts[now].sum()), False

@@ -1,10 +1,13 @@
 """A world does not notice its neighbours, the threads, or how the step is made."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
 import pluriverse as pv
-from pluriverse.simulation import step_loop
+from pluriverse.dynamics.workspace import scratch_ranges
+from pluriverse.simulation import chunks, step_loop
 
 from .worlds import DT, KINDS, assert_same_bits, make_model, world_bits
 
@@ -77,6 +80,65 @@ def test_steps_in_parts_have_the_bits_of_whole_ones(alone, monkeypatch, part_byt
                 world_bits(model, simulation.state, world), alone[kind], f"world {world}, {kind}"
             )
     assert replayed == [(3, {count})] * (STEP_COUNT // 3)
+
+
+def spoil_scratch(solver: pv.SolverSAP, contacts: pv.Contacts) -> None:
+    """Fill all scratch with bits that are NaN, or -1 in integers."""
+    for scratch in solver.scratch(contacts):
+        array = scratch.array
+        if array.size:
+            ctypes.memset(array.ptr, 0xFF, array.size * array.strides[0])
+
+
+def test_chunks_that_borrow_scratch_have_the_bits_of_a_world_alone(alone, monkeypatch):
+    """Chunks of a queue use the places of one of them; what is left there changes no bit of another."""
+    monkeypatch.setattr(chunks, "CHUNK_BYTES_MAX", 50_000)
+    monkeypatch.setattr(step_loop, "THREAD_WORK_BYTES", 1)
+    kinds = NAMES * 8
+    model = make_model(kinds)
+    with pv.Simulation(model, dt=DT, decimation=3, threads=2) as simulation:
+        solver = simulation.solver
+        simulation.prepare()
+        recordings, queues = simulation._loop._chunks, simulation._loop._queues
+        assert len(queues) == 4
+        assert sum(chunk._borrowing is not None for chunk in recordings) >= 4
+        for _ in range(STEP_COUNT // 3):
+            spoil_scratch(solver, simulation.contacts)
+            simulation.step()
+        for world, kind in enumerate(kinds):
+            assert_same_bits(
+                world_bits(model, simulation.state, world), alone[kind], f"world {world}, {kind}"
+            )
+        # Those who borrow leave their own places alone.
+        first, count = scratch_ranges(model)["row"]
+        masses = solver.dynamics.mass_row.numpy()
+        for chunk in recordings:
+            for world in chunk.worlds.numpy():
+                is_written = np.isfinite(masses[first[world] : first[world] + count[world]]).all()
+                assert is_written == (chunk._borrowing is None)
+        # Forces on bodies need what each world has kept.
+        forces = solver.body_contact_force(simulation.contacts).numpy().reshape(8, -1, 6)
+        assert np.abs(forces).max() > 1.0
+        assert (forces == forces[0]).all()
+        with pytest.raises(RuntimeError, match="use the same memory"):
+            solver.convex_problem(0, DT)
+
+
+def test_scratch_is_written_before_it_is_read_in_each_solver_step(alone, monkeypatch):
+    """Also in a later step of a row, what an earlier one left in scratch changes no bit."""
+    launch = step_loop.StepLoop._launch_step
+
+    def launch_spoilt(loop, index, count, worlds):
+        if worlds.size:
+            spoil_scratch(loop._solver, loop.contacts)
+        launch(loop, index, count, worlds)
+
+    monkeypatch.setattr(step_loop.StepLoop, "_launch_step", launch_spoilt)
+    model = make_model(NAMES)
+    with pv.Simulation(model, dt=DT, decimation=3, record=False) as simulation:
+        simulation.step(STEP_COUNT // 3)
+        for world, kind in enumerate(NAMES):
+            assert_same_bits(world_bits(model, simulation.state, world), alone[kind], kind)
 
 
 def test_steps_one_by_one_have_the_bits_of_many_in_one_call(alone):

@@ -33,12 +33,13 @@ from pluriverse.collision.pair_boxes import FIRST_WITH_BOXES, drop_unaffected_pa
 from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
 from pluriverse.collision.shape_pair import flat_shape
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, raise_change
-from pluriverse.dynamics.workspace import Workspace, workspace_struct
+from pluriverse.dynamics.workspace import Workspace, scratch_ranges, workspace_struct
 from pluriverse.launch import launch_kernel, launch_while, world_thread_count
 from pluriverse.math.bit_sets import next_set_bit
 from pluriverse.math.precision import kernel_module, vec6_type
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
+from pluriverse.scratch import Scratch, zeros_on_demand
 from pluriverse.solvers.sap.candidate_motion import (
     IdleContacts,
     is_surely_above,
@@ -423,7 +424,7 @@ class CandidateCheck:
         self._model, self._dynamics, self._frozen = model, dynamics, world_frozen
         self._step_count = step_count
         device = model.device
-        self._rate = wp.zeros(model.joint_count, dtype=vec6_type(dynamics.real), device=device)
+        self._rate = zeros_on_demand(model.joint_count, vec6_type(dynamics.real), device)
         self._motion = wp.zeros(model.shape_count, dtype=wp.spatial_vector, device=device)
         self._found = wp.zeros(model.shape_count, dtype=float, device=device)
         self._assumed = wp.zeros(model.shape_count, dtype=float, device=device)
@@ -436,6 +437,10 @@ class CandidateCheck:
         self._one = wp.zeros(place_count, dtype=int, device=device)
         self._free_slots = list(range(place_count))
         self._repeats: dict[int, Repeats] = {}
+
+    def scratch(self) -> list[Scratch]:
+        """Return the arrays that steps leave nothing in."""
+        return [Scratch(self._rate, *scratch_ranges(self._model)["node"])]
 
     def repeat(
         self,

@@ -18,6 +18,7 @@ from pluriverse.launch import outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts
 from pluriverse.newton_names import missing
+from pluriverse.scratch import Scratch
 from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.candidates import CandidateCheck
 from pluriverse.solvers.sap.contact import set_contact_terms
@@ -200,6 +201,16 @@ class SolverSAP(StepStatus):
                     springs=None if self._springs is None else self._springs.arrays,
                 )
         self.workspace = workspace
+
+    def scratch(self, contacts: Contacts) -> list[Scratch]:
+        """Return the arrays in which steps with a contact buffer leave nothing."""
+        self.prepare(contacts)
+        assert self.workspace is not None
+        return [
+            *self.dynamics.scratch(),
+            *self.workspace.scratch(self.model),
+            *self._candidate_check.scratch(),
+        ]
 
     @property
     def contact_capacity(self) -> np.ndarray:
@@ -503,11 +514,16 @@ class SolverSAP(StepStatus):
         This is for tests and for study: the solver itself forms no dense matrix.
 
         Raises:
-            RuntimeError: If no step was made yet.
+            RuntimeError: If no step was made yet, or a `Simulation` has too many worlds to keep all problems.
             IndexError: If there is no such world.
         """
         if self.workspace is None:
             raise RuntimeError("SolverSAP.convex_problem: no step was made yet. Call step() first.")
+        if self.shares_scratch:
+            raise RuntimeError(
+                "SolverSAP.convex_problem: the simulation steps so many worlds that they use the same memory "
+                "one after another, and their problems are lost. Use fewer worlds, or record=False."
+            )
         if not 0 <= world < self.model.world_count:
             raise IndexError(
                 f"SolverSAP.convex_problem: world is {world}, but must be in 0..{self.model.world_count - 1}."

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.dynamics.workspace import scratch_ranges
 from pluriverse.math.chain_mobility import CHAIN_SIZE, LANES, WORK_SIZE
 from pluriverse.math.mobility_elimination import ELIMINATED_MAX
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.math.vector_cholesky import vector_work_size
 from pluriverse.model import Contacts, Model
+from pluriverse.scratch import Scratch, zeros_on_demand
 
 DRIVE = wp.constant(1)
 LIMIT_LOWER = wp.constant(2)
@@ -70,6 +72,9 @@ ITERATED_FIELDS = (
 `contact_lanes` loads the numbers from the frame on, and from the velocity on, in this order."""
 CACHE_LINE = 64
 """Bytes that a processor loads at once."""
+
+# Axes of scratch of which a world has a region, and mostly the first world of a launch uses its own for all.
+_WORLD_REGIONS = ("stiffness work", "coupled work", "chain", "space matrix", "space contact")
 
 VISITED = wp.constant(1)
 PRESCRIBED = wp.constant(2)
@@ -373,8 +378,7 @@ class SapWorkspace:
             array = given.get(name)
             if array is None:
                 # Scratch that only the first world of a launch uses is not to be touched for the others.
-                allocate = wp.empty if field.axis in ("coupled work", "stiffness work") else wp.zeros
-                array = allocate(sizes[field.axis], dtype=field.dtype, device=model.device)
+                array = zeros_on_demand(sizes[field.axis], field.dtype, model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
 
@@ -389,7 +393,7 @@ class SapWorkspace:
             return {}
         offsets, stride = contact_record(self.real, self.linear)
         fields = workspace_fields(self.real, self.linear)
-        self._slots = wp.zeros(slot_count * (stride // 8) + CACHE_LINE // 8, dtype=wp.uint64, device=device)
+        self._slots = zeros_on_demand(slot_count * (stride // 8) + CACHE_LINE // 8, wp.uint64, device)
         first = CACHE_LINE * -(-self._slots.ptr // CACHE_LINE)
         return {
             name: wp.array(
@@ -425,7 +429,7 @@ class SapWorkspace:
             if "space" in field.axis
         }
         return {
-            name: wp.empty(regions * sizes.get(name, count), dtype=dtype, device=model.device)
+            name: zeros_on_demand(regions * sizes.get(name, count), dtype, model.device)
             for name, dtype in fields.items()
         }
 
@@ -456,6 +460,7 @@ class SapWorkspace:
                 f"SolverSAP: the coupling blocks of all worlds may need {largest} entries, more than an "
                 "index can count (2147483647). Use fewer worlds per model, or fewer free bodies per world."
             )
+        self._block_range = starts["block"][:-1], values[template_of]
         return {
             "tree_size": wp.array(sizes.astype(np.int32), dtype=int, device=device),
             "world_adjacency": wp.array(starts["adjacency"][:-1].astype(np.int32), dtype=int, device=device),
@@ -465,6 +470,20 @@ class SapWorkspace:
                 name: wp.zeros(int(starts["adjacency"][-1]), dtype=wp.uint64, device=device)
                 for name in ("coupling", "coupling_ordered", "adjacency")
             },
-            "block_location": wp.zeros(int(starts["location"][-1]), dtype=int, device=device),
-            "block_value": wp.empty(int(starts["block"][-1]), dtype=self.linear, device=device),
+            "block_location": zeros_on_demand(int(starts["location"][-1]), int, device),
+            "block_value": zeros_on_demand(int(starts["block"][-1]), self.linear, device),
         }
+
+    def scratch(self, model: Model) -> list[Scratch]:
+        """Return the arrays that steps leave nothing in."""
+        ranges = scratch_ranges(model) | {"block": self._block_range}
+        worlds = np.arange(model.world_count)
+        result = []
+        for name, field in workspace_fields(self.real, self.linear).items():
+            array = getattr(self, name)
+            if field.axis in ranges:
+                result.append(Scratch(array, *ranges[field.axis]))
+            elif field.axis in _WORLD_REGIONS and array.size:  # of the same size for every world
+                size = array.size // model.world_count
+                result.append(Scratch(array, size * worlds, np.full(model.world_count, size)))
+        return result
