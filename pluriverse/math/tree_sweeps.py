@@ -1,4 +1,4 @@
-"""Sweeps over trees in native code: velocities from roots to leaves, wrenches back, and points of bodies.
+"""Sweeps over trees in native code: velocities from roots to leaves, wrenches on points, and back.
 
 Velocities of bodies and wrenches on them are six numbers [angular; linear] about the reference point of their
 tree. Of the nodes of a world only those that are marked take part, which include those above them. The root
@@ -88,32 +88,6 @@ _AT = """
     };
 """
 
-_POINT = """
-    const V* rates = (const V*)(rate.data + node0);
-    for (int e = start; e < start + count; ++e) {
-        V v0 = V(0), v1 = V(0), v2 = V(0);
-        const int node_b = index_at(body1, e), node_a = index_at(body0, e);
-        if (node_b >= 0) {
-            const V* w = rates + 6 * node_b;
-            const V* r = at(arm1, e);
-            v0 = w[3] + (w[1] * r[2] - w[2] * r[1]);
-            v1 = w[4] + (w[2] * r[0] - w[0] * r[2]);
-            v2 = w[5] + (w[0] * r[1] - w[1] * r[0]);
-        }
-        if (node_a >= 0) {
-            const V* w = rates + 6 * node_a;
-            const V* r = at(arm0, e);
-            v0 -= w[3] + (w[1] * r[2] - w[2] * r[1]);
-            v1 -= w[4] + (w[2] * r[0] - w[0] * r[2]);
-            v2 -= w[5] + (w[0] * r[1] - w[1] * r[0]);
-        }
-        const V* f = at(frame, e);
-        V* out = at(point_rate, e);
-        // The transposed frame times the velocity.
-        for (int c = 0; c < 3; ++c) out[c] = v0 * f[c] + v1 * f[3 + c] + v2 * f[6 + c];
-    }
-"""
-
 _FORCES = """
     V* wrenches = (V*)(wrench.data + node0);
     // Contacts of two bodies follow each other: their sums stay in registers up to the next pair.
@@ -180,8 +154,6 @@ def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
     And for the points `start <= e < start + count`, each at `arm0` of the node `body0` and at `arm1` of the
     node `body1`, or of nothing that moves where that is -1. Arrays of points may have any stride.
 
-    - `point_velocities(rate, node0, body0, body1, arm0, arm1, frame, start, count, point_rate)`: the velocity
-      of the second body against the first, in the columns of `frame`.
     - `add_point_wrenches(impulse, bound, frame, body0, body1, arm0, arm1, start, count, node0, wrench)`: adds
       the impulses in these frames to the second body and subtracts them from the first. Those without a
       normal part, the third number, count only where `bound` is positive.
@@ -234,20 +206,6 @@ def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
     """)
     def vectors_clear(vectors: wp.array(dtype=vec6), first: int, count: int): ...
 
-    @wp.func_native(types + _AT + _POINT)
-    def point_velocities(
-        rate: wp.array(dtype=vec6),
-        node0: int,
-        body0: wp.array[int],
-        body1: wp.array[int],
-        arm0: wp.array(dtype=vec3),
-        arm1: wp.array(dtype=vec3),
-        frame: wp.array(dtype=mat33),
-        start: int,
-        count: int,
-        point_rate: wp.array(dtype=vec3),
-    ): ...
-
     @wp.func_native(types + _AT + _FORCES)
     def add_point_wrenches(
         impulse: wp.array(dtype=vec3),
@@ -267,6 +225,5 @@ def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
         sweep_velocities=sweep_velocities,
         sweep_wrenches=sweep_wrenches,
         vectors_clear=vectors_clear,
-        point_velocities=point_velocities,
         add_point_wrenches=add_point_wrenches,
     )

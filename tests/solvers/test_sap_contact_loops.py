@@ -101,6 +101,20 @@ def change_biases(sap: SapData, what: int, number: int, result: wp.array[int]):
         dilation.end_dilation(sap, 0)
 
 
+@wp.kernel(enable_backward=False, module="unique")
+def measure_and_list(sap: SapData, size: int, end: int, rate: wp.array[VEC3], pairs: wp.array[int]):
+    """Measure so many contacts at a time, and list those with which another pair of bodies begins."""
+    _thread, _ = wp.tid()
+    for piece in range((end + size - 1) / size):
+        loops.measure_slots(sap, piece * size, wp.min(piece * size + size, end), 0, rate)
+    found = int(0)
+    slot = loops.next_pair(sap, 0, end, -1, -1)
+    while slot < end:
+        pairs[found] = slot
+        found += 1
+        slot = loops.next_pair(sap, slot + 1, end, sap.contact_dof0[slot], sap.contact_dof1[slot])
+
+
 def _cross(arm: np.ndarray) -> np.ndarray:
     x, y, z = arm
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -305,3 +319,42 @@ def test_biases_change_by_what_sliding_and_recovery_ask_for(sap, number):
     found = change(END)
     assert not found[1].any()
     np.testing.assert_allclose(found[0], limited, rtol=1e-12, atol=1e-16)
+
+
+def test_points_move_with_their_bodies(sap):
+    """R^T of the difference of v + w x r, with the same bits in every lane. Pairs are listed once."""
+    rng = np.random.default_rng(7)
+    node_rate = rng.normal(size=sap.node_rate.numpy().shape)
+    sap.node_rate.assign(node_rate)
+    nodes = [np.repeat(rng.integers(-1, 4, 20), 3) for _ in "01"]
+    dofs = [6 * side + 5 for side in nodes]
+    for side, (node, dof) in enumerate(zip(nodes, dofs, strict=True)):
+        getattr(sap, f"contact_node{side}").assign(node.astype(np.int32))
+        getattr(sap, f"contact_dof{side}").assign(np.where(node < 0, -1, dof).astype(np.int32))
+    impulse = np.ones((CONTACT_COUNT, 3))
+    impulse[rng.random(CONTACT_COUNT) < 0.4] = 0.0
+    sap.contact_impulse.assign(impulse)
+    sap.contact_bound.assign(np.full(CONTACT_COUNT, -1.0))
+    found = {}
+    for size in (1, 5, CONTACT_COUNT):
+        rate = wp.full(CONTACT_COUNT, 7.0, dtype=VEC3, device="cpu")
+        pairs = wp.full(CONTACT_COUNT, -1, dtype=int, device="cpu")
+        inputs = [sap.data, size, CONTACT_COUNT, rate, pairs]
+        wp.launch(measure_and_list, dim=(1, 1), inputs=inputs, device="cpu")
+        found[size] = rate.numpy()
+        np.testing.assert_array_equal(found[size], found[1])
+    frames = sap.contact_frame.numpy()
+    expected, listed, last = np.zeros((CONTACT_COUNT, 3)), [], None
+    for slot in range(CONTACT_COUNT):
+        for sign, side in ((-1.0, 0), (1.0, 1)):
+            if nodes[side][slot] >= 0:
+                turn, linear = np.split(node_rate[nodes[side][slot]], 2)
+                arm = getattr(sap, f"contact_arm{side}").numpy()[slot]
+                expected[slot] += sign * (linear + np.cross(turn, arm)) @ frames[slot]
+        pair = nodes[0][slot], nodes[1][slot]
+        if min(pair) >= 0 and impulse[slot, 2] != 0.0 and pair != last:
+            listed.append(slot)
+            last = pair
+    np.testing.assert_allclose(found[1], expected, rtol=0.0, atol=1e-13)
+    assert len(listed) > 2
+    np.testing.assert_array_equal(pairs.numpy()[pairs.numpy() >= 0], listed)

@@ -1,4 +1,4 @@
-"""Loops over the contacts of a world in native code: cost and impulses, and both along a direction.
+"""Loops over the contacts of a world in native code: velocities, cost and impulses, and along a direction.
 
 The mathematics is that of `cone.py`, operation by operation, for eight contacts at a time
 (`contact_lanes.py`). Sums are those of one contact after the other, so all results are, too. Warp's own loops
@@ -163,6 +163,58 @@ _PROBE = (
 """
 )
 
+_MEASURE = """
+    const long long stride = sap.contact_frame.strides[0];
+    const V* rates = (const V*)(sap.node_rate.data + node0);
+    auto record = [&](const auto& array, const int slot) {
+        return (const char*)array.data + stride * slot;
+    };
+    lane index;
+    for (int l = 0; l < LANES; ++l) ((V*)&index)[l] = V(l);
+    for (int slot = first; slot < end; slot += LANES) {
+        const int count = end - slot < LANES ? end - slot : LANES;
+        const V* places[LANES];
+        // Velocities of both bodies, 0 of one that does not move. Contacts of two bodies follow each other.
+        lane w0[6], w1[6];
+        int last0 = -1, last1 = -1;
+        for (int k = 0; k < 6; ++k) w0[k] = w1[k] = lane(V(0));
+        auto spread = [&](const int node, const int l, lane* w) {
+            const auto behind = index >= lane(V(l));
+            for (int k = 0; k < 6; ++k) w[k] = behind ? lane(node < 0 ? V(0) : rates[6 * node + k]) : w[k];
+        };
+        for (int l = 0; l < LANES; ++l) {
+            const int at = slot + (l < count ? l : 0);
+            places[l] = (const V*)record(sap.contact_frame, at);
+            if (l >= count) continue;
+            const int node_a = *(const int*)record(sap.contact_node0, at);
+            const int node_b = *(const int*)record(sap.contact_node1, at);
+            if (node_a != last0) spread(node_a, l, w0);
+            if (node_b != last1) spread(node_b, l, w1);
+            last0 = node_a;
+            last1 = node_b;
+        }
+        lane place[PLACE_COUNT];
+        load(places, PLACE_COUNT, place);
+        auto point = [](const lane* w, const lane* r, lane* v) {
+            v[0] = w[3] + (w[1] * r[2] - w[2] * r[1]);
+            v[1] = w[4] + (w[2] * r[0] - w[0] * r[2]);
+            v[2] = w[5] + (w[0] * r[1] - w[1] * r[0]);
+        };
+        lane v[3], v_a[3], result[3];
+        point(w1, place + ARM1, v);
+        point(w0, place + ARM0, v_a);
+        for (int k = 0; k < 3; ++k) v[k] -= v_a[k];
+        // The transposed frame times the velocity.
+        const lane* f = place + FRAME;
+        for (int c = 0; c < 3; ++c) result[c] = v[0] * f[c] + v[1] * f[3 + c] + v[2] * f[6 + c];
+        const V* found = (const V*)result;
+        for (int l = 0; l < count; ++l) {
+            V* to = (V*)((char*)rate.data + (long long)rate.strides[0] * (slot + l));
+            for (int k = 0; k < 3; ++k) to[k] = found[LANES * k + l];
+        }
+    }
+"""
+
 _ADVANCE = """
     const long long stride = sap.contact_velocity.strides[0];
     char* velocities = (char*)sap.contact_velocity.data;
@@ -174,6 +226,19 @@ _ADVANCE = """
     }
 """
 
+_NEXT = """
+    const long long stride = sap.contact_dof0.strides[0];
+    int slot = first;
+    auto record = [&](const auto& array) { return (const char*)array.data + stride * slot; };
+    for (; slot < end; ++slot) {
+        const int a = *(const int*)record(sap.contact_dof0), b = *(const int*)record(sap.contact_dof1);
+        if (a < 0 || b < 0 || (a == last_a && b == last_b)) continue;
+        const V normal = ((const V*)record(sap.contact_impulse))[2];
+        if (normal != V(0) || *(const V*)record(sap.contact_bound) > V(0)) break;
+    }
+    return slot;
+"""
+
 
 @functools.cache
 def contact_loop_functions(real: Any, linear: Any) -> SimpleNamespace:
@@ -182,6 +247,10 @@ def contact_loop_functions(real: Any, linear: Any) -> SimpleNamespace:
     - `evaluate_slots(sap, first, end)`: write the impulses; return the cost.
     - `probe_slots(sap, first, end, alpha)`: cost, slope and curvature at a step along the direction.
     - `advance_slots(sap, first, end, alpha)`: make that step.
+    - `measure_slots(sap, first, end, node0, rate)`: write the velocity of the second body against the first,
+      in the contact frame, at the body velocities `node_rate` from `node0` on.
+    - `next_pair(sap, first, end, last_a, last_b)`: the first contact that acts between two bodies that move,
+      by their last degrees of freedom other ones than `last_a` and `last_b`; `end` if there is none.
     """
     SapData, vec3 = sap_struct(real, linear), vec3_type(real)
     types = f"using V = {CTYPE[real]};"
@@ -196,6 +265,16 @@ def contact_loop_functions(real: Any, linear: Any) -> SimpleNamespace:
     @wp.func_native(types + _ADVANCE)
     def advance_slots(sap: wp.ref[SapData], first: int, end: int, alpha: real): ...
 
+    @wp.func_native(lanes + _MEASURE)
+    def measure_slots(sap: wp.ref[SapData], first: int, end: int, node0: int, rate: wp.array(dtype=vec3)): ...
+
+    @wp.func_native(types + _NEXT)
+    def next_pair(sap: wp.ref[SapData], first: int, end: int, last_a: int, last_b: int) -> int: ...
+
     return SimpleNamespace(
-        evaluate_slots=evaluate_slots, probe_slots=probe_slots, advance_slots=advance_slots
+        measure_slots=measure_slots,
+        next_pair=next_pair,
+        evaluate_slots=evaluate_slots,
+        probe_slots=probe_slots,
+        advance_slots=advance_slots,
     )

@@ -26,13 +26,13 @@ from pluriverse.solvers.sap.workspace import sap_struct
 def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -> SimpleNamespace:
     """Return the verbs of contacts for the given precisions, with or without moments."""
     vec3, vec6 = vec3_type(real), vec6_type(real)
-    sweeps = tree_sweep_functions(real, real)
-    point_velocities, add_point_wrenches = sweeps.point_velocities, sweeps.add_point_wrenches
+    add_point_wrenches = tree_sweep_functions(real, real).add_point_wrenches
     SapData = sap_struct(real, linear)
     cone = cone_functions(real)
     unprojected = cone.unprojected
     loops = contact_loop_functions(real, linear)
     evaluate_slots, probe_slots, advance_slots = loops.evaluate_slots, loops.probe_slots, loops.advance_slots
+    measure_slots = loops.measure_slots
     turning = cone_moment_functions(real)
     project_moments, moment_cost, moment_stiffness = turning.project, turning.cost, turning.stiffness
 
@@ -55,18 +55,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
         node0 = topology.world_joint[world]
         start = sap.contact_start[world]
         count = sap.contact_count[world]
-        point_velocities(
-            sap.node_rate,
-            node0,
-            sap.contact_node0,
-            sap.contact_node1,
-            sap.contact_arm0,
-            sap.contact_arm1,
-            sap.contact_frame,
-            start,
-            count,
-            contact_rate,
-        )
+        measure_slots(sap, start, start + count, node0, contact_rate)
         if wp.static(moments):
             for slot in range(start, start + count):
                 node_a = sap.contact_node0[slot]

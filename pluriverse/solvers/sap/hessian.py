@@ -28,6 +28,7 @@ from pluriverse.math.vector_cholesky import vector_cholesky
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.cone_moments import cone_moment_functions
+from pluriverse.solvers.sap.contact_loops import contact_loop_functions
 from pluriverse.solvers.sap.contact_stiffness import contact_stiffness_functions, mat66_type
 from pluriverse.solvers.sap.equality import DOFS, equality_functions
 from pluriverse.solvers.sap.hessian_entries import hessian_entry_functions
@@ -96,6 +97,7 @@ def hessian_functions(
     )
     is_inactive, point_stiffness = equalities.is_inactive, equalities.point_stiffness
 
+    next_pair = contact_loop_functions(real, linear).next_pair
     entries = hessian_entry_functions(real, linear)
     couple_trees, add_dof_entry = entries.couple_trees, entries.add_dof_entry
     tree_contacts = tree_contact_functions(real, linear, dynamics_real)
@@ -120,19 +122,16 @@ def hessian_functions(
             sap.tree_coupled[tree0 + tree] = 0
         start = sap.contact_start[world]
         cleared = int(0)
-        last_a, last_b = int(-1), int(-1)
-        for slot in range(start, start + sap.contact_count[world]):
+        end = start + sap.contact_count[world]
+        slot = next_pair(sap, start, end, -1, -1)
+        while slot < end:
+            if cleared == 0:
+                cleared = 1
+                clear_bits(sap.coupling, bits, tree_count * words)
             a = sap.contact_dof0[slot]
             b = sap.contact_dof1[slot]
-            if a < 0 or b < 0 or (a == last_a and b == last_b):
-                continue  # contacts of one pair follow each other
-            if sap.contact_impulse[slot][2] != real(0.0) or sap.contact_bound[slot] > real(0.0):
-                last_a = a
-                last_b = b
-                if cleared == 0:
-                    cleared = 1
-                    clear_bits(sap.coupling, bits, tree_count * words)
-                coupled_count += couple_trees(topology, sap, world, a, b)
+            coupled_count += couple_trees(topology, sap, world, a, b)
+            slot = next_pair(sap, slot + 1, end, a, b)
         if wp.static(equality):
             if cleared == 0:
                 clear_bits(sap.coupling, bits, tree_count * words)

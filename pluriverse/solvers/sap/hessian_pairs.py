@@ -69,6 +69,15 @@ _ADD_PAIR = f"""
         auto is_free = [&](const int node) {{
             return topology.node_type.data[node] == FREE && topology.node_parent.data[node] < 0;
         }};
+        if (size[a] == 6 && size[b] == 6 && is_free(node_a) && is_free(node_b)) {{
+            T* const to = values + block;
+            #pragma unroll
+            for (int r = 0; r < 6; ++r) {{
+                #pragma unroll
+                for (int c = 0; c < 6; ++c) to[is_later ? 6 * c + r : 6 * r + c] -= pair.data[r][c];
+            }}
+            return;
+        }}
         add(is_free(node_a), is_free(node_b), [&](const int i, const int j, const T entry) {{
             corner[i * stride_i + j * stride_j] -= entry;
         }});
