@@ -251,10 +251,12 @@ def collide_faces(
         corner = polygon[index]
         if corner[2] <= pair.threshold:
             # Relative to the centre of the other box, reference axes.
-            on_reference = wp.vec3(0.0, 0.0, 0.0)
-            on_reference[face] = level
-            on_reference[j] = corner[0]
-            on_reference[k] = corner[1]
+            # Components that are chosen, not stored: a load of all three would wait for such stores.
+            on_reference = wp.vec3(
+                wp.where(face == 0, level, wp.where(face == 1, corner[1], corner[0])),
+                wp.where(face == 1, level, wp.where(face == 2, corner[1], corner[0])),
+                wp.where(face == 2, level, wp.where(face == 0, corner[1], corner[0])),
+            )
             on_other = wp.transpose(rotation) * (on_reference + corner[2] * normal)
             point0 = on_reference + position
             point1 = on_other

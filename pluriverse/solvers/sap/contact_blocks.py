@@ -366,7 +366,7 @@ _GEOMETRY = """
         const T least = is_y ? n[1] : (is_z ? n[2] : n[0]);
         const T m = root(one - least * least);
         const T r = one / m, s = -r * least;
-        T placed[15];  // frame, and both arms
+        T placed[16];  // frame, both arms, and two integers
         T* const frame = placed;
         frame[0] = is_y ? r * n[2] : (is_z ? -r * n[1] : zero);
         frame[1] = is_y | is_z ? s * n[0] : m;
@@ -442,16 +442,28 @@ _STORE = """
             placed[9 + k] = arm0[k];
             placed[12 + k] = arm1[k];
         }
-        const T solved[8] = {zero, zero, zero, rn, rt, of_run[MU], T(-1), soft};
+        const T terms[15] = {
+            zero, zero, zero, zero, zero, zero, zero, zero, zero, rn, rt, of_run[MU], T(-1), soft, bias};
+        T solved[16];
+        for (int k = 0; k < 15; ++k) solved[k] = terms[k];
+        // Integers that take the place of a number go along with the others.
+        const bool is_pair = sizeof(S) == 2 * sizeof(int);
+        placed[15] = solved[15] = zero;
+        for (int l = 0; l < used && is_pair; ++l) {
+            __builtin_memcpy(numbers(placed[15]) + l, integers[run_of[l]] + NODE_A, sizeof(S));
+            __builtin_memcpy(numbers(solved[15]) + l, integers[run_of[l]] + DOF_A, sizeof(S));
+        }
         const T bounds[8] = {phi0, w, speed_max, zero, zero, work_max, zero, zero};
-        store(sap.contact_frame, 0, placed);
-        store(sap.contact_frame, 7, placed + 7);
-        store(sap.contact_impulse, 0, solved);
+        for (int k = 0; k < 16; k += 8) {
+            store(sap.contact_frame, k, placed + k);
+            store(sap.contact_velocity, k, solved + k);
+        }
         store(sap.contact_gap, 0, bounds);
-        for (int l = 0; l < used; ++l) {
-            *(S*)record(sap.contact_bias, l) = numbers(bias)[l];
-            int* const of = (int*)record(sap.contact_node0, l);
-            for (int k = 0; k < 4; ++k) of[k] = integers[run_of[l]][NODE_A + k];
+        for (int l = 0; l < used && !is_pair; ++l) {
+            for (int k = 0; k < 2; ++k) {
+                ((int*)record(sap.contact_node0, l))[k] = integers[run_of[l]][NODE_A + k];
+                ((int*)record(sap.contact_dof0, l))[k] = integers[run_of[l]][DOF_A + k];
+            }
         }
     }
     return count;
@@ -459,23 +471,21 @@ _STORE = """
 
 # What `_STORE` writes in one go: arrays that follow each other in the record of a contact, and their numbers.
 _RUNS = (
-    {"contact_frame": 9, "contact_arm0": 3, "contact_arm1": 3},
+    {"frame": 9, "arm0": 3, "arm1": 3, "node0": 0, "node1": 0},
     {
-        "contact_impulse": 3,
-        "contact_rn": 1,
-        "contact_rt": 1,
-        "contact_mu": 1,
-        "contact_bound": 1,
-        "contact_soft": 1,
+        "velocity": 3,
+        "slope": 3,
+        "impulse": 3,
+        "rn": 1,
+        "rt": 1,
+        "mu": 1,
+        "bound": 1,
+        "soft": 1,
+        "bias": 1,
+        "dof0": 0,
+        "dof1": 0,
     },
-    {
-        "contact_gap": 1,
-        "contact_weight": 1,
-        "contact_speed_max": 1,
-        "contact_dilation": 1,
-        "contact_bound_change": 1,
-        "contact_work_max": 1,
-    },
+    {"gap": 1, "weight": 1, "speed_max": 1, "dilation": 1, "bound_change": 1, "work_max": 1},
 )
 
 
@@ -484,15 +494,15 @@ def _check_record(real: Any, linear: Any) -> None:
     offsets, size = contact_record(real, linear)
     number = wp.types.type_size_in_bytes(real)
     for run in _RUNS:
-        begin = behind = offsets[next(iter(run))]
+        begin = behind = offsets["contact_" + next(iter(run))]
         for name, count in run.items():
-            assert offsets[name] == behind, f"{name} is at {offsets[name]} and not at {behind}"
-            behind += count * number
-        assert begin + 8 * number <= size
-        taken = (offset for name, offset in offsets.items() if name not in run)
-        assert not any(behind <= offset < begin + 8 * number for offset in taken)
-    integers = [offsets[f"contact_{name}"] for name in ("node0", "node1", "dof0", "dof1")]
-    assert integers == [integers[0] + 4 * k for k in range(4)]
+            offset = offsets["contact_" + name]
+            assert offset == behind, f"{name} is at {offset} and not at {behind}"
+            behind += count * number or 4
+        written = begin + -(-sum(run.values()) // 8) * 8 * number
+        assert written <= size
+        taken = (offset for name, offset in offsets.items() if name[8:] not in run)
+        assert not any(behind <= offset < written for offset in taken)
 
 
 @functools.cache

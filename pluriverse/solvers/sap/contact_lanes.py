@@ -42,8 +42,9 @@ _LANES = (
         for (int k = 0; k < count; ++k) to[k] = from[0][k];
     };
     #endif
-    // Numbers of a contact from its frame on, and from its velocity on, as `ITERATED_FIELDS` orders them.
-    enum { FRAME = 0, ARM0 = 9, ARM1 = 12, PLACE_COUNT = 15 };
+    // Numbers of a contact from its frame on, and from its velocity on, as `ITERATED_FIELDS` orders them. The
+    // last are no numbers, but integers: so whole cache lines are loaded.
+    enum { FRAME = 0, ARM0 = 9, ARM1 = 12, PLACE_COUNT = 16 };
     enum {
         VELOCITY = 0,
         SLOPE = 3,
@@ -54,7 +55,7 @@ _LANES = (
         BOUND = 12,
         SOFT = 13,
         BIAS = 14,
-        TERM_COUNT = 15
+        TERM_COUNT = 16
     };
 """
 )

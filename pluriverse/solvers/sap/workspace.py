@@ -53,6 +53,8 @@ ITERATED_FIELDS = (
     "contact_frame",
     "contact_arm0",
     "contact_arm1",
+    "contact_node0",
+    "contact_node1",
     "contact_velocity",
     "contact_slope",
     "contact_impulse",
@@ -62,14 +64,13 @@ ITERATED_FIELDS = (
     "contact_bound",
     "contact_soft",
     "contact_bias",
-    "contact_node0",
-    "contact_node1",
     "contact_dof0",
     "contact_dof1",
 )
 """What iterations of Newton's method read of a contact: 256 bytes in double precision.
 
-`contact_lanes` loads the numbers from the frame on, and from the velocity on, in this order."""
+`contact_lanes` loads the numbers from the frame on, and from the velocity on, in this order. In double
+precision both are two cache lines, with two integers behind the numbers."""
 CACHE_LINE = 64
 """Bytes that a processor loads at once."""
 
