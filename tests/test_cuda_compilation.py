@@ -1,12 +1,20 @@
 """Kernels compile for CUDA, on machines without a GPU too: Warp brings the compiler along."""
 
+import re
 from importlib import import_module
+from itertools import accumulate
 
 import pytest
 import warp as wp
 
 CUDA_ARCHITECTURE = 80
 """Ampere: has every instruction that the kernels use, and later devices run its code."""
+PARAMETER_BYTES_MAX = 32_764
+"""What the arguments of a kernel may take from CUDA 12.1 on."""
+SHARED_BYTES_MAX = 48 * 1024
+"""What variables that the threads of a block share may take."""
+LOCAL_BYTES_MAX = 512 * 1024
+"""What the variables of a thread may take. All three are in the CUDA programming guide."""
 
 
 def sap_kernels():
@@ -155,6 +163,26 @@ def render_kernels():
     ]
 
 
+PARAMETER = re.compile(r"\.param (?:\.align (\d+) )?\.[bfsu](\d+) (?:\.ptr [^,]*)?\w+(?:\[(\d+)\])?")
+
+
+def parameter_bytes(declarations: str) -> int:
+    """Return what the parameters of a kernel take in PTX, each aligned."""
+
+    def end(before: int, found: re.Match) -> int:
+        size = int(found[2]) // 8
+        alignment = int(found[1] or size)
+        return -(-before // alignment) * alignment + size * int(found[3] or 1)
+
+    return list(accumulate(PARAMETER.finditer(declarations), end, initial=0))[-1]
+
+
+def test_parameters_are_counted_with_their_gaps():
+    """An integer of 4 bytes, a gap of 4, a struct of 20, a gap of 4 and a pointer."""
+    text = ".param .u32 a,\n.param .align 8 .b8 b[20],\n.param .u64 .ptr .global .align 1 c"
+    assert parameter_bytes(text) == 40
+
+
 @pytest.mark.parametrize(
     "make_kernels",
     [
@@ -173,9 +201,19 @@ def render_kernels():
 def test_native_snippets_and_generated_code_are_valid_cuda(make_kernels, tmp_path):
     """Every stage of a step is accepted by NVRTC for both precisions that it mixes.
 
-    It is optimized as for a user. With less, NVRTC takes three times as long for small kernels, and about as
-    long for large ones.
+    It is optimized as for a user: with less, NVRTC takes three times as long for small kernels, and about as
+    long for large ones. The result is PTX, which takes a third of the time of machine code, and what the
+    assembler could still refuse is looked for in it.
     """
     for kernel in make_kernels():
-        files = wp.compile_aot_module(kernel.module, arch=CUDA_ARCHITECTURE, module_dir=tmp_path)
-        assert sum(file.stat().st_size for file in files) > 0, kernel.key
+        (path,) = wp.compile_aot_module(
+            kernel.module, arch=CUDA_ARCHITECTURE, module_dir=tmp_path / kernel.key, use_ptx=True
+        )
+        text = path.read_text()
+        entries = re.findall(r"\.entry (\w+)\((.*?)\)", text, re.DOTALL)
+        assert any(name.startswith(kernel.key) for name, _ in entries), kernel.key
+        for name, declarations in entries:
+            assert 0 < parameter_bytes(declarations) <= PARAMETER_BYTES_MAX, name
+        for kind, limit in (("local", LOCAL_BYTES_MAX), ("shared", SHARED_BYTES_MAX)):
+            sizes = re.findall(rf"^\s*\.{kind} .*\[(\d+)\];", text, re.MULTILINE)
+            assert sum(map(int, sizes)) <= limit, (kernel.key, kind)
