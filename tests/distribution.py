@@ -6,6 +6,7 @@ when the others have nothing left keeps a core idle meanwhile.
 """
 
 import os
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -89,6 +90,14 @@ def make_scheduler(config: pytest.Config, log: object) -> object:
             unit[name] = True
             super().remove_node(node)
             return name
+
+        def _assign_work_unit(self, node: Any) -> None:
+            """Give a unit to a worker, which may have ended: then the unit comes back with its others.
+
+            The run ended in an error of its own where a worker ended while it was given something.
+            """
+            with suppress(OSError):
+                super()._assign_work_unit(node)
 
         def _reschedule(self, node: Any) -> None:
             """Give a worker what it needs to go on: it begins a test once it knows the next, or that none is.

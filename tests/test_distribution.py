@@ -56,6 +56,30 @@ def test_a_test_that_ends_its_worker_is_not_given_to_the_next_one():
     assert not scheduler.assigned_work
 
 
+def test_what_a_worker_that_has_just_ended_was_given_goes_to_another():
+    """Its end is not noticed yet when it reports its last test and is given more, which cannot be sent."""
+
+    class Worker:
+        shutting_down = False
+
+        def send_runtest_some(self, indices):
+            raise OSError("cannot send (already closed?)")
+
+        def shutdown(self):
+            self.shutting_down = True
+
+    config = SimpleNamespace(getvalue={"tx": ["popen"]}.get, option=SimpleNamespace())
+    scheduler = distribution.make_scheduler(config, None)
+    worker = Worker()
+    scheduler.assigned_work[worker] = {"file": {"ends": False}}
+    scheduler.workqueue["next"] = dict.fromkeys(("one", "two", "three"), False)
+    scheduler.registered_collections[worker] = ["one", "two", "three"]
+    scheduler._reschedule(worker)
+    assert not scheduler.workqueue
+    assert scheduler.remove_node(worker) == "ends"
+    assert list(scheduler.workqueue) == ["file", "next"]
+
+
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_run_goes_on_to_its_end_when_a_worker_ends(tmp_path, place):
     """One test failed, all others ran: both those that nobody had yet, and those that the worker had.
@@ -69,9 +93,9 @@ def test_a_run_goes_on_to_its_end_when_a_worker_ends(tmp_path, place):
     (tmp_path / {"first": "test_a.py", "last": "test_z.py"}[place]).write_text(
         ENDS_ITS_WORKER + "def test_after(): pass\n"
     )
-    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(TESTS.parent)}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(TESTS.parent)}
     command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", "2", "-q", "--rootdir", tmp_path]
-    environment.pop("PYTEST_ADDOPTS", None)
     process = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
     )
