@@ -15,6 +15,7 @@ from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.model.world_list import check_worlds
 from pluriverse.newton_names import explain_missing
+from pluriverse.scratch import zeros_on_demand
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
@@ -119,8 +120,8 @@ class CollisionPipeline:
             [collider for collider in Collider if self._pairs.count(collider)],
         )
         slot_count = int(self.rigid_contact_capacity.sum())
-        self._separation = wp.zeros(slot_count, dtype=float, device=device)
-        self._heap = wp.zeros(slot_count, dtype=int, device=device)
+        self._separation = zeros_on_demand(slot_count, float, device)
+        self._heap = zeros_on_demand(slot_count, int, device)
 
     if not TYPE_CHECKING:
         __getattr__ = explain_missing("CollisionPipeline")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import warp as wp
 
 from pluriverse import Contacts, ModelBuilder
 from tests.builder.robots import make_arm, make_pile
@@ -102,3 +103,21 @@ def test_state_in_a_file_comes_back_bit_by_bit(model, tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ValueError, match="is not a state"):
         other.load(path)
+
+
+def test_data_of_a_contact_lie_in_one_cache_line(model):
+    """What is kept of a contact is in 64 bytes, by itself; values are assigned as to any array."""
+    contacts = Contacts(model, 4)
+    found = [array for name, array in vars(contacts).items() if name.startswith("rigid_contact_")]
+    arrays = [array for array in found if getattr(array, "shape", None) == (12,)]
+    assert len(arrays) == 8
+    first = min(array.ptr for array in arrays)
+    assert first % 64 == 0
+    places: list[int] = []
+    for number, array in enumerate(arrays):
+        assert array.strides == (64,)
+        places += range(array.ptr - first, array.ptr - first + wp.types.type_size_in_bytes(array.dtype))
+        array.fill_(number)
+    assert sorted(places) == list(range(64))
+    for number, array in enumerate(arrays):
+        assert (array.numpy() == number).all()
