@@ -7,11 +7,12 @@ import warp as wp
 from pluriverse import Contacts, ModelBuilder, SolverSAP
 from pluriverse.math.precision import mat33_type, vec3_type
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.contact_list import STICKING_SPEED, contact_list_functions
 from pluriverse.solvers.sap.contact_loops import contact_loop_functions
 from pluriverse.solvers.sap.contact_stiffness import contact_stiffness_functions, mat66_type
 from pluriverse.solvers.sap.dilation import DILATION_SHARE, DILATION_SPEED, dilation_functions
 from pluriverse.solvers.sap.recovery import BIAS_SHARE_MIN, SPEED_EXCESS, WORK_EXCESS, recovery_functions
-from pluriverse.solvers.sap.workspace import RUN_SIZE, sap_struct
+from pluriverse.solvers.sap.workspace import RUN_SIZE, SPACE_CONTACTS_MAX, sap_struct
 from tests.oracles.random_scenes import random_contacts, random_world, randomize_state
 
 REAL = wp.float64
@@ -23,6 +24,7 @@ loops, cone = contact_loop_functions(REAL, REAL), cone_functions(REAL)
 stiffness = contact_stiffness_functions(REAL, REAL)
 dilation, recovery = dilation_functions(REAL, REAL), recovery_functions(REAL, REAL)
 BEGIN, CORRECT, LIMIT, END = range(4)
+lists = contact_list_functions(REAL, REAL)
 
 
 @wp.kernel(enable_backward=False, module="unique")
@@ -113,6 +115,15 @@ def measure_and_list(sap: SapData, size: int, end: int, rate: wp.array[VEC3], pa
         pairs[found] = slot
         found += 1
         slot = loops.next_pair(sap, slot + 1, end, sap.contact_dof0[slot], sap.contact_dof1[slot])
+
+
+@wp.kernel(enable_backward=False, module="unique")
+def run_lists(
+    sap: SapData, count: int, capacity: int, friction_follows: int, moved: REAL, result: wp.array[int]
+):
+    _thread, _ = wp.tid()
+    result[0] = lists.list_carrying(sap, 0, 0, capacity, count, friction_follows, moved)
+    result[1] = lists.has_room(sap, 0, 0, count, capacity)
 
 
 def _cross(arm: np.ndarray) -> np.ndarray:
@@ -358,3 +369,58 @@ def test_points_move_with_their_bodies(sap):
     np.testing.assert_allclose(found[1], expected, rtol=0.0, atol=1e-13)
     assert len(listed) > 2
     np.testing.assert_array_equal(pairs.numpy()[pairs.numpy() >= 0], listed)
+
+
+def _run_lists(sap, *, count: int = 0, capacity: int = CONTACT_COUNT, follows: int = 1, moved: float = 0.0):
+    result = wp.zeros(2, dtype=int, device="cpu")
+    inputs = [sap.data, count, capacity, follows, moved, result]
+    wp.launch(run_lists, dim=(1, 1), inputs=inputs, device="cpu")
+    return result.numpy()
+
+
+def test_listed_contacts_move_below_what_they_are_asked_for(sap):
+    """With convex friction those with a bound, too; the others lose impulse and bound with Coulomb's law."""
+    sap.space_slot = wp.full(CONTACT_COUNT, -1, dtype=int, device="cpu")
+    sap.data.space_slot = sap.space_slot
+    velocity, slope = sap.contact_velocity.numpy()[:, 2], sap.contact_slope.numpy()[:, 2]
+    bias, bound, acts = sap.contact_bias.numpy(), sap.contact_bound.numpy().copy(), sap.contact_rn.numpy() > 0
+    carrying = acts & (velocity < bias)
+    convex = acts & ((velocity < bias) | (bound != 0.0))
+    closing = acts & (velocity + 0.7 * slope < bias)
+    for follows, expected in ((0, convex), (1, carrying)):
+        listed = np.flatnonzero(expected)
+        assert _run_lists(sap, follows=follows, capacity=9)[0] == len(listed) > 9
+        np.testing.assert_array_equal(sap.space_slot.numpy()[:10], [*listed[:9], -1])
+        sap.space_slot.fill_(-1)
+    idle = acts & ~carrying
+    assert not sap.contact_impulse.numpy()[idle].any()
+    np.testing.assert_array_equal(sap.contact_bound.numpy(), np.where(idle, 0.0, bound))
+    count = _run_lists(sap)[0]
+    total = _run_lists(sap, count=count, moved=0.7)[0]
+    added = np.flatnonzero(closing & ~carrying)
+    np.testing.assert_array_equal(sap.space_slot.numpy()[:total], [*np.flatnonzero(carrying), *added])
+
+
+def test_there_is_room_for_a_few_contacts(sap):
+    """Where joints are coupled, those between bodies that move count twice, unless one slides."""
+    sap.space_slot = wp.array(np.arange(CONTACT_COUNT), dtype=int, device="cpu")
+    sap.data.space_slot = sap.space_slot
+    for name in ("dof0", "dof1"):
+        getattr(sap, "contact_" + name).fill_(0)
+    sap.contact_velocity.zero_()
+    sap.contact_bias.fill_(-1.0)  # nothing is listed anew
+    half = SPACE_CONTACTS_MAX // 2
+
+    def counts(capacity: int = CONTACT_COUNT) -> list[int]:
+        return [n for n in range(CONTACT_COUNT) if _run_lists(sap, count=n, capacity=capacity)[1]]
+
+    assert counts() == list(range(SPACE_CONTACTS_MAX + 1))
+    assert counts(3) == [0, 1, 2, 3]
+    sap.equality_start.assign([0, 1])
+    assert counts() == list(range(half + 1))
+    sap.contact_dof0.assign(np.where(np.arange(CONTACT_COUNT) < 2, -1, 0))
+    assert counts() == list(range(half + 2))
+    velocity = np.zeros((CONTACT_COUNT, 3))
+    velocity[0, :2] = 0.8 * STICKING_SPEED
+    sap.contact_velocity.assign(velocity)
+    assert counts() == list(range(SPACE_CONTACTS_MAX + 1))

@@ -6,7 +6,7 @@ import pytest
 import pluriverse as pv
 from benchmarks.step_laws import law_violation
 from pluriverse import Contacts, ModelBuilder, SolverSAP
-from pluriverse.solvers.sap.contact_space import STICKING_SPEED
+from pluriverse.solvers.sap.contact_list import STICKING_SPEED
 from tests.oracles.coulomb_dense import contact_impulses, solve_coulomb, with_bounds
 from tests.oracles.equality_dense import add_equality
 from tests.oracles.multibody_dense import DenseWorld, dense_problem

@@ -49,6 +49,7 @@ from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.contact_list import contact_list_functions
 from pluriverse.solvers.sap.coulomb import coulomb_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
@@ -75,10 +76,6 @@ SLOPE_FRACTION = wp.constant(0.3)
 # as in a gripper. With sixteen, a hand with random targets approximated friction in 405 in place of 599 of
 # 3,840 steps, but took 1.2 times as long.
 ROUNDS_MAX = wp.constant(20)
-# Contacts that were slower along the surface stick [m/s]. With convex friction they open by mu times that,
-# too little to count as approximated. With 3e-4 an arm that closes its fingers took 1.3 times as long.
-STICKING_SPEED = 1e-3
-
 # Contacts that close after this share of what free motion changes in the velocity are solved with those that
 # are closed, as long as all fit in a vector. With all that close in free motion, a limp ANYmal took twice the
 # iterations.
@@ -115,6 +112,8 @@ def contact_space_functions(
     eliminate_couplings, restore_couplings = couplings.eliminate_couplings, couplings.restore_couplings
     approach_bounds = friction_bound_functions(real, linear).approach_bounds
     find_coulomb_impulses = coulomb_functions(real, linear).find_coulomb_impulses
+    contact_list = contact_list_functions(real, linear)
+    list_carrying, has_room = contact_list.list_carrying, contact_list.has_room
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
     term_velocities = sweep_functions(real, linear, dynamics_real).term_velocities
     rounding = real(ROUNDING_DOUBLE if real is wp.float64 else ROUNDING_SINGLE)
@@ -212,71 +211,6 @@ def contact_space_functions(
                     sap.space_impulse[c] = sap.space_impulse[c] + alpha * sap.space_impulse_step[c]
                     sap.space_velocity[c] = sap.space_velocity[c] + alpha * sap.space_velocity_step[c]
         return found
-
-    @wp.func(inline=True)
-    def carries(sap: wp.ref[SapData], slot: int, friction_follows: int, moved: real) -> int:
-        """Return whether a contact takes part, after `moved` of the step `contact_slope`.
-
-        With Coulomb's law, one that opens acts on nothing. With convex friction it may, if it slides, and so
-        may friction with a held bound.
-        """
-        if friction_follows == 0 and sap.contact_bound[slot] != real(0.0):
-            return 1
-        speed = sap.contact_velocity[slot][2]
-        if moved > real(0.0):
-            speed += moved * sap.contact_slope[slot][2]
-        return int(speed < sap.contact_bias[slot])
-
-    @wp.func(inline=True)
-    def list_carrying(
-        sap: wp.ref[SapData],
-        world: int,
-        contact0: int,
-        capacity: int,
-        count: int,
-        friction_follows: int,
-        moved: real,
-    ) -> int:
-        """Append the contacts that take part to the `count` listed ones; return the new count."""
-        listed = int(count)
-        start = sap.contact_start[world]
-        for slot in range(start, start + sap.contact_count[world]):
-            if sap.contact_rn[slot] > real(0.0):
-                is_new = carries(sap, slot, friction_follows, moved)
-                for c in range(contact0, contact0 + count):
-                    if sap.space_slot[c] == slot:
-                        is_new = 0
-                if is_new != 0:
-                    if listed < capacity:
-                        sap.space_slot[contact0 + listed] = slot
-                    listed += 1
-                elif friction_follows != 0 and count == 0:
-                    sap.contact_bound[slot] = real(0.0)
-                    sap.contact_impulse[slot] = vec3()
-        return listed
-
-    @wp.func(inline=True)
-    def has_room(sap: wp.ref[SapData], world: int, contact0: int, count: int, capacity: int) -> bool:
-        """Return whether the listed contacts are few enough to solve Coulomb's law quickly.
-
-        Where constraints couple joints, those between two bodies that move count twice if all have been
-        sticking: what a gripper holds by many of them goes on to stick, for which convex friction is exact
-        and takes half of the time. An arm with a cube between its fingers, sixteen contacts, took 22 µs with
-        Coulomb's law, and 11 as a convex problem.
-        """
-        if count > wp.min(capacity, CONTACTS_MAX):
-            return False
-        size = int(count)
-        if wp.static(equality):
-            if sap.equality_start[world] != sap.equality_start[world + 1]:
-                for c in range(contact0, contact0 + count):
-                    slot = sap.space_slot[c]
-                    size += int(sap.contact_dof0[slot] >= 0 and sap.contact_dof1[slot] >= 0)
-                    velocity = sap.contact_velocity[slot]
-                    square = velocity[0] * velocity[0] + velocity[1] * velocity[1]
-                    if square > real(STICKING_SPEED * STICKING_SPEED):
-                        return True
-        return size <= CONTACTS_MAX
 
     @wp.func(inline=stages_inline())
     def solve_contacts(
@@ -485,6 +419,9 @@ def contact_space_functions(
         if wp.static(equality):
             has_couplings = count_couplings(sap, world)
         count = list_carrying(sap, world, contact0, contact_capacity, 0, friction_follows, real(0.0))
+        if friction_follows != 0 and count > FALLING_CONTACTS_MAX:
+            if has_room(sap, world, contact0, count, contact_capacity) == 0:
+                return 0  # nor with those that close soon
         if is_first != 0 and friction_follows != 0 and count < total and count <= contact_capacity:
             # What lies still may be just off what carries it: such a contact closes as soon as all fall.
             numbers_subtract(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction_momentum)
@@ -506,7 +443,7 @@ def contact_space_functions(
                 # Those of the list would be solved first, only to find that the others close with them.
                 return 0
             if falling <= wp.min(FALLING_CONTACTS_MAX, contact_capacity):
-                if has_room(sap, world, contact0, falling, contact_capacity):
+                if has_room(sap, world, contact0, falling, contact_capacity) != 0:
                     count = falling
         listed, known, settles = int(-1), int(0), int(0)
         if resumes != 0:
@@ -515,7 +452,7 @@ def contact_space_functions(
                 sap.space_impulse[c] = sap.contact_impulse[sap.space_slot[c]]
         while listed < count:
             if friction_follows != 0:
-                if not has_room(sap, world, contact0, count, contact_capacity):
+                if has_room(sap, world, contact0, count, contact_capacity) == 0:
                     return 0
             elif count > wp.min(contact_capacity, HELD_CONTACTS_MAX) or 3 * count > dof_count:
                 # The dense system has to be smaller than that of the joints: a Go1 that lies on twelve
