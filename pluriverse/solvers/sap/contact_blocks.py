@@ -136,9 +136,11 @@ _RUN = """
     enum { COM_A = 56, COM_B = 59, HAS_FREE = 62, NUMBERS = 64, GROUP = 8 };
     int own[INTEGERS];
     S common[NUMBERS] = {};
-    auto begin_bodies = [&]() {
-        for (int k = 0; k < 3; ++k) common[ORIGIN_GAP + k] = S(0);
+    S origins[2][3] = {};
+    bool are_free[2];
+    auto begin_bodies = [&](const bool* is_new) {
         for (int side = 0; side < 2; ++side) {
+            if (!is_new[side]) continue;
             const int body = own[BODY_A + side];
             S* const turning = common + (side == 0 ? ROTATION_A : ROTATION_B);
             S* const offset = common + (side == 0 ? OFFSET_A : OFFSET_B);
@@ -151,27 +153,28 @@ _RUN = """
                 offset[3] = S(rotation[8]);
                 for (int k = 0; k < 3; ++k) {
                     offset[k] = S(dynamics.node_offset.data[node0 + node][k]);
-                    S& gap = common[ORIGIN_GAP + k];
-                    gap = side == 0 ? gap - S(origin[k]) : gap + S(origin[k]);
+                    origins[side][k] = S(origin[k]);
                 }
                 visit(node);
             } else {
                 for (int k = 0; k < 8; ++k) turning[k] = k % 4 == 0 ? S(1) : S(0);
                 for (int k = 0; k < 4; ++k) offset[k] = k == 3 ? S(1) : S(0);
+                for (int k = 0; k < 3; ++k) origins[side][k] = S(0);
             }
             own[NODE_A + side] = node;
             own[DOF_A + side] = last_free_dof(node);
+            are_free[side] = options.weight_mode == DELASSUS
+                && read_free_body(
+                    own[DOF_A + side], common + (side == 0 ? FREE_A : FREE_B),
+                    common + (side == 0 ? COM_A : COM_B));
         }
+        for (int k = 0; k < 3; ++k) common[ORIGIN_GAP + k] = origins[1][k] - origins[0][k];
         own[SHARED] = 0;
         if (own[DOF_A] >= 0 && own[DOF_B] >= 0 && node_tree[own[NODE_A]] == node_tree[own[NODE_B]]) {
             own[SHARED] = shared_length(own[DOF_A], own[DOF_B]);
         }
         common[IS_WELDED] = own[DOF_A] == own[DOF_B] ? S(1) : S(0);
-        own[IS_FREE] = 0;
-        if (options.weight_mode == DELASSUS && own[SHARED] == 0) {
-            own[IS_FREE] = read_free_body(own[DOF_A], common + FREE_A, common + COM_A)
-                && read_free_body(own[DOF_B], common + FREE_B, common + COM_B);
-        }
+        own[IS_FREE] = own[SHARED] == 0 && are_free[0] && are_free[1];
         common[HAS_FREE] = S(own[IS_FREE]);
         common[MASS] = carried_mass(own[BODY_A], own[BODY_B]);
     };
@@ -276,7 +279,7 @@ _GEOMETRY = """
         bool is_placed[2] = {false, false};
         for (int l = 0; l < used; ++l) {
             const bool is_first = done + l == 0;
-            bool has_new_bodies = is_first, has_new_materials = is_first;
+            bool has_new_body[2] = {is_first, is_first}, has_new_materials = is_first;
             for (int side = 0; side < 2; ++side) {
                 const int shape = *at(side == 0 ? inputs.shape0 : inputs.shape1, first + l);
                 if (shape == last[side] && !is_first) continue;
@@ -287,11 +290,12 @@ _GEOMETRY = """
                 }
                 last[side] = shape;
                 const int body = *at(inputs.shape_body, shape);
-                has_new_bodies |= body != own[BODY_A + side];
+                has_new_body[side] |= body != own[BODY_A + side];
                 own[BODY_A + side] = body;
                 has_new_materials |= read_material(side, shape);
             }
-            if (has_new_bodies) begin_bodies();
+            const bool has_new_bodies = has_new_body[0] || has_new_body[1];
+            if (has_new_bodies) begin_bodies(has_new_body);
             if (has_new_materials) begin_materials();
             if (has_new_bodies || has_new_materials || l == 0) {
                 ++run;
