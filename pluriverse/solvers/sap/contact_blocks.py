@@ -451,12 +451,16 @@ _STORE = """
         T solved[16];
         for (int k = 0; k < 15; ++k) solved[k] = terms[k];
         // Integers that take the place of a number go along with the others.
-        const bool is_pair = sizeof(S) == 2 * sizeof(int);
         placed[15] = solved[15] = zero;
+        #if LANES_ARE_VECTORS
+        const bool is_pair = sizeof(S) == 2 * sizeof(int);
         for (int l = 0; l < used && is_pair; ++l) {
             __builtin_memcpy(numbers(placed[15]) + l, integers[run_of[l]] + NODE_A, sizeof(S));
             __builtin_memcpy(numbers(solved[15]) + l, integers[run_of[l]] + DOF_A, sizeof(S));
         }
+        #else
+        const bool is_pair = false;
+        #endif
         const T bounds[8] = {phi0, w, speed_max, zero, zero, work_max, zero, zero};
         for (int k = 0; k < 16; k += 8) {
             store(sap.contact_frame, k, placed + k);

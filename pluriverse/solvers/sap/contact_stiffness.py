@@ -148,35 +148,30 @@ _MEASURE = (
     if (moves_first && moves_second) turn_rows(record + MIXED0, place + ARM1, record + BETWEEN);
     }
 
-    // The sums of each run of contacts between the same bodies.
-    int runs = 0, last = -1;
-    auto is_new = [&](const int l) {
-        return last < 0 || *at(sap.contact_node0, slots[l]) != *at(sap.contact_node0, last)
-            || *at(sap.contact_node1, slots[l]) != *at(sap.contact_node1, last);
-    };
+    // The sums of each run of contacts between the same bodies, in the order of their slots.
     #if defined(__clang__) && !defined(__CUDA_ARCH__)
     typedef T sums __attribute__((ext_vector_type(8), aligned(sizeof(T))));
+    int runs = 0, begin[LANES + 1];
+    for (int l = 0; l < count; ++l) {
+        const bool is_new = l == 0 || *at(sap.contact_node0, slots[l]) != *at(sap.contact_node0, slots[l - 1])
+            || *at(sap.contact_node1, slots[l]) != *at(sap.contact_node1, slots[l - 1]);
+        if (is_new) begin[runs++] = l;
+    }
+    begin[runs] = count;
     for (int k = first_number; k < end_number; k += 8) {
         lane rows[8];
         transpose(record + k, rows);
-        __builtin_memcpy(record + k, rows, sizeof(rows));
-    }
-    for (int l = 0; l < count; ++l) {
-        const bool begins = is_new(l);
-        T* to = out + RECORD * (begins ? runs : runs - 1);
-        for (int k = first_number; k < end_number; k += 8) {
-            sums row = __builtin_convertvector(record[k + l], sums);
-            if (!begins) row += *(const sums*)(to + k);
-            *(sums*)(to + k) = row;
+        for (int r = 0; r < runs; ++r) {
+            sums sum = __builtin_convertvector(rows[begin[r]], sums);
+            for (int l = begin[r] + 1; l < begin[r + 1]; ++l) sum += __builtin_convertvector(rows[l], sums);
+            *(sums*)(out + RECORD * r + k) = sum;
         }
-        if (begins) ++runs;
-        to[RECORD - 1] = T(slots[l] - first);
-        last = slots[l];
     }
+    for (int r = 0; r < runs; ++r) out[RECORD * r + RECORD - 1] = T(slots[begin[r]] - first);
     #else
     for (int k = first_number; k < end_number; ++k) out[k] = T(record[k]);
     out[RECORD - 1] = T(slots[0] - first);
-    runs = 1;
+    const int runs = 1;
     #endif
     out[RECORD * runs + RECORD - 1] = T(-1);
     return slot;
@@ -195,9 +190,13 @@ _ADD = (
             (T*)at(sap.node_stiffness_ww, node0 + node),
             (T*)at(sap.node_stiffness_wv, node0 + node),
             (T*)at(sap.node_stiffness_vv, node0 + node)};
-        for (int e = 0; e < 9; ++e) to[0][e] += ww[e];
-        for (int e = 0; e < 9; ++e) to[1][e] += wv[e];
-        for (int e = 0; e < 9; ++e) to[2][e] += sum[LINEAR + e];
+        const T* const from[3] = {ww, wv, sum + LINEAR};
+        for (int m = 0; m < 3; ++m) {
+            // All is read before any is written: the compiler does not know that these are not the same.
+            T total[9];
+            for (int e = 0; e < 9; ++e) total[e] = to[m][e] + from[m][e];
+            for (int e = 0; e < 9; ++e) to[m][e] = total[e];
+        }
     };
     add(a, sum + ANGULAR0, sum + MIXED0);
     add(b, sum + ANGULAR1, sum + MIXED1);
