@@ -212,57 +212,56 @@ _RUN = """
 """
 
 _READ = """
-    // Numbers of the contacts of a block, in lanes. Unused lanes get what lies behind, within the array.
-    auto copy_numbers = [&](const auto& array, int first, int used, int width, float* to) {
-        for (int k = 0; k < width * LANES; ++k) {
-            to[k] = k < width * used ? ((const float*)at(array, first + k / width))[k % width] : 0.0f;
+    // Numbers of the contacts of a block, in lanes. Unused lanes get those of the first.
+    auto read = [&](const auto& array, int first, int used, int k) {
+        T result = T(S(0));
+        for (int l = 0; l < LANES; ++l) {
+            numbers(result)[l] = S(((const float*)at(array, first + (l < used ? l : 0)))[k]);
         }
+        return result;
     };
+    // In the records of `Contacts` the numbers from the first point on follow each other.
+    bool is_record = false;
     #if LANES_ARE_VECTORS
+    typedef float eight_numbers __attribute__((ext_vector_type(8)));
     typedef float read_numbers __attribute__((ext_vector_type(8), aligned(sizeof(float))));
-    auto read_number = [&](const auto& array, int first, int used) {
-        float copy[LANES];
-        const float* from = (const float*)array.data + first;
-        if (first + LANES > array.shape[0] || array.strides[0] != sizeof(float)) {
-            copy_numbers(array, first, used, 1, copy);
-            from = copy;
-        }
-        return __builtin_convertvector(*(const read_numbers*)from, T);
+    auto follows = [&](const auto& array, int count) {
+        return (const float*)array.data == (const float*)inputs.point0.data + count
+            && array.strides[0] == inputs.point0.strides[0];
     };
-    auto read_vector = [&](const auto& array, int first, int used, T* to) {
-        float copy[3 * LANES];
-        const float* from = (const float*)array.data + 3 * (long long)first;
-        if (first + LANES > array.shape[0] || array.strides[0] != 3 * sizeof(float)) {
-            copy_numbers(array, first, used, 3, copy);
-            from = copy;
-        }
-        const read_numbers a = *(const read_numbers*)from;
-        const read_numbers b = *(const read_numbers*)(from + LANES);
-        const read_numbers c = *(const read_numbers*)(from + 2 * LANES);
-        #define PLURIVERSE_PICK __builtin_shufflevector
-        const read_numbers x = PLURIVERSE_PICK(
-            PLURIVERSE_PICK(a, b, 0, 3, 6, 9, 12, 15, 0, 0), c, 0, 1, 2, 3, 4, 5, 10, 13);
-        const read_numbers y = PLURIVERSE_PICK(
-            PLURIVERSE_PICK(a, b, 1, 4, 7, 10, 13, 0, 0, 0), c, 0, 1, 2, 3, 4, 8, 11, 14);
-        const read_numbers z = PLURIVERSE_PICK(
-            PLURIVERSE_PICK(a, b, 2, 5, 8, 11, 14, 0, 0, 0), c, 0, 1, 2, 3, 4, 9, 12, 15);
-        #undef PLURIVERSE_PICK
-        to[0] = __builtin_convertvector(x, T);
-        to[1] = __builtin_convertvector(y, T);
-        to[2] = __builtin_convertvector(z, T);
-    };
-    #else
-    auto read_number = [&](const auto& array, int first, int used) {
-        float copy[LANES];
-        copy_numbers(array, first, used, 1, copy);
-        return T(copy[0]);
-    };
-    auto read_vector = [&](const auto& array, int first, int used, T* to) {
-        float copy[3 * LANES];
-        copy_numbers(array, first, used, 3, copy);
-        for (int k = 0; k < 3; ++k) to[k] = T(copy[k]);
-    };
+    is_record = follows(inputs.point1, 3) && follows(inputs.normal, 6) && follows(inputs.margin0, 9)
+        && follows(inputs.margin1, 10);
     #endif
+    auto read_contacts = [&](int first, int used, T* point0, T* point1, T* normal, T* margins) {
+        #if LANES_ARE_VECTORS
+        if (is_record) {
+            eight_numbers rows[LANES], columns[LANES];
+            auto load = [&](const auto& array) {
+                #pragma unroll
+                for (int l = 0; l < LANES; ++l) {
+                    rows[l] = *(const read_numbers*)at(array, first + (l < used ? l : 0));
+                }
+                transpose(rows, columns);
+            };
+            load(inputs.point0);
+            for (int k = 0; k < 3; ++k) point0[k] = __builtin_convertvector(columns[k], T);
+            load(inputs.point1);
+            for (int k = 0; k < 3; ++k) {
+                point1[k] = __builtin_convertvector(columns[k], T);
+                normal[k] = __builtin_convertvector(columns[3 + k], T);
+            }
+            for (int k = 0; k < 2; ++k) margins[k] = __builtin_convertvector(columns[6 + k], T);
+            return;
+        }
+        #endif
+        for (int k = 0; k < 3; ++k) {
+            point0[k] = read(inputs.point0, first, used, k);
+            point1[k] = read(inputs.point1, first, used, k);
+            normal[k] = read(inputs.normal, first, used, k);
+        }
+        margins[0] = read(inputs.margin0, first, used, 0);
+        margins[1] = read(inputs.margin1, first, used, 0);
+    };
 """
 
 _GEOMETRY = """
@@ -326,10 +325,8 @@ _GEOMETRY = """
             spread(OFFSET_B);
         }
         // Positions relative to the reference points of the two trees.
-        T n[3], arm0[3], arm1[3];
-        read_vector(inputs.normal, first, used, n);
-        read_vector(inputs.point0, first, used, arm0);
-        read_vector(inputs.point1, first, used, arm1);
+        T n[3], arm0[3], arm1[3], margins[2];
+        read_contacts(first, used, arm0, arm1, n, margins);
         for (int side = 0; side < 2; ++side) {
             if (!is_placed[side]) continue;
             T* const arm = side == 0 ? arm0 : arm1;
@@ -341,14 +338,12 @@ _GEOMETRY = """
                 arm[r] = offset[r] + (turning[3 * r] * p[0] + turning[3 * r + 1] * p[1] + last_entry * p[2]);
             }
         }
-        const T margin0 = read_number(inputs.margin0, first, used);
-        const T margin1 = read_number(inputs.margin1, first, used);
-        const T given = inputs.has_stiffness ? read_number(inputs.stiffness, first, used) : zero;
+        const T given = inputs.has_stiffness ? read(inputs.stiffness, first, used, 0) : zero;
         const T length = root(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
         for (int k = 0; k < 3; ++k) n[k] = length > zero ? n[k] / length : zero;
         T apart[3];
         for (int k = 0; k < 3; ++k) apart[k] = of_run[ORIGIN_GAP + k] + (arm1[k] - arm0[k]);
-        T phi0 = n[0] * apart[0] + n[1] * apart[1] + n[2] * apart[2] - margin0 - margin1;
+        T phi0 = n[0] * apart[0] + n[1] * apart[1] + n[2] * apart[2] - margins[0] - margins[1];
         const M has_own = given > zero;
         const M is_given = (of_run[IS_GIVEN] > zero) | has_own;
         if (options.point_mode == CONTACT_MIDPOINT) {
