@@ -109,6 +109,39 @@ def test_chains_let_go_in_the_ground_gain_no_more_energy_than_lifting_them_takes
     assert ((highest - start) / weight < 1.3 * depth + OSCILLATION).all()
 
 
+def test_bounds_of_recovery_lead_to_the_same_motion_at_any_tolerance():
+    """Chains with dry friction in the ground, whose contacts are asked for less in one step, twice or more.
+
+    At the default tolerance only the terms of joints are checked at the end of a whole step. At a tighter
+    one the gradient of the whole is.
+    """
+    rng = np.random.default_rng(3)
+    builder = ModelBuilder()
+    for _world in range(16):
+        builder.add_world(make_chain(rng, 3, floating=False))
+    builder.add_ground_plane()
+    model = builder.finalize("cpu")
+    anchor, root = model.joint_X_p.numpy(), np.flatnonzero(model.joint_parent.numpy() < 0)
+    anchor[root, 2] = 3 * LENGTH - 0.1
+    model.joint_X_p.assign(anchor)
+    inertia = np.repeat(np.bincount(model.body_world.numpy(), model.body_mass.numpy()), 3) * LENGTH**2
+    model.joint_friction.assign((0.3 * inertia).astype(np.float32))
+    bent = rng.uniform(0.1, 1.0, 48).astype(np.float32)
+    motions, iterations = [], []
+    for tolerance in (1e-6, 1e-10):
+        solver = SolverSAP(model, optimality_rel_tol=tolerance)
+        with Simulation(model, solver, dt=0.01, threads=1) as simulation:
+            simulation.state.joint_q.assign(bent)
+            eval_fk(model, simulation.state.joint_q, simulation.state.joint_qd, simulation.state)
+            simulation.step(1)
+            motions.append(simulation.state.joint_qd.numpy().reshape(16, 3).copy())
+            iterations.append(solver.workspace.iterations.numpy().copy())
+            assert not solver.unconverged_step_count.numpy().any()
+    assert np.count_nonzero(iterations[0] > 2) >= 4
+    scale = np.abs(motions[1]).max(axis=1, keepdims=True)
+    np.testing.assert_array_less(np.abs(motions[0] - motions[1]) / scale, 1e-5)
+
+
 @pytest.mark.parametrize("dt", [0.002, 0.01])
 def test_contacts_below_a_heavy_load_keep_the_force_that_carries_it(dt):
     """Light cubes under ten thousand times their weight rest where they do without bounds, and return there.

@@ -11,7 +11,8 @@ world iterates by itself inside one kernel and stops when it has converged.
 Most worlds take one solve. A direction from `contact_space` ends at the minimum where the terms of joints
 stay in the pieces of their costs that they have at its start. So a few whole steps along such directions are
 made first. The gradient at their ends is the difference between the impulses of joints there and those that
-the direction was found with, so neither A v nor the impulses of contacts on joints are needed.
+the direction was found with, so neither A v nor the impulses of contacts on joints are needed. Where contacts
+are asked for less, because they do more work than they may, such steps are made anew.
 """
 
 import functools
@@ -68,7 +69,8 @@ COULOMB_ITERATIONS_MAX = wp.constant(6)
 # What the kernel is at: a direction from the space of contacts, the terms of joints at its end, or Newton's
 # method with a line search.
 SOLVING, CHECKING, ITERATING = wp.constant(0), wp.constant(1), wp.constant(2)
-# Whole steps along such directions before the first line search.
+# Whole steps along such directions before the first line search, of each problem that bounds of recovery
+# make.
 SOLVES_MAX = wp.constant(3)
 # How many times as accurate impulses from the space of contacts are to be, to be taken without a gradient.
 # For tolerances below that, whole steps are made as well, and their gradient is evaluated: Coulomb's law may
@@ -188,6 +190,7 @@ def _kernels(
         dilation_round = int(DILATION_ROUNDS_MAX)  # none
         step = real(0.0)  # along the direction, not made yet
         is_start, has_momenta, solves, settled = int(1), int(0), int(0), int(0)
+        first_solve = int(0)  # of the present problem
         state = int(ITERATING)
         by_optimality, by_cost = int(0), int(0)
         stagnates = int(0)
@@ -249,10 +252,16 @@ def _kernels(
                         continue
                     by_optimality = 1
                     running = 0
-                elif solves >= SOLVES_MAX:
+                elif solves >= first_solve + SOLVES_MAX:
                     is_start = 1
                 else:
-                    linearize_joints(topology, sap, world, options.dt, int(solves == 1 and settled == 0))
+                    linearize_joints(
+                        topology,
+                        sap,
+                        world,
+                        options.dt,
+                        int(solves == first_solve + 1 and (settled == 0 or first_solve > 0)),
+                    )
                 if is_start != 0:
                     continue
             elif state == ITERATING:
@@ -313,6 +322,11 @@ def _kernels(
                 alpha = real(0.0)
                 by_optimality, by_cost = 0, 0
                 running = 1
+                if coulomb != 0 and solves > 0 and iteration == 0:
+                    if solves + SOLVES_MAX < options.iterations_max:
+                        state = SOLVING
+                        first_solve = solves
+                        has_momenta = 0
             elif running == 0 and iteration < DILATION_ITERATIONS_MAX:
                 if correct_dilation(sap, world, dilation_round) != 0:
                     again = 1
