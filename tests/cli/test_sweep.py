@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 pytest.importorskip("ray", reason="the extra 'cluster' is not installed")
 
 from pluriverse.cli.app import app
+from tests.cluster.local_cluster import cluster_of_this_process
 
 SWEEP = """
 scene: cartpole
@@ -29,13 +30,14 @@ def test_a_sweep_writes_a_row_per_sample(tmp_path, monkeypatch):
         "def speed(simulation, worlds):\n    return {'speed': simulation.state.joint_qd.numpy()[::2]}\n"
     )
     monkeypatch.chdir(tmp_path)
-    result = sweep(tmp_path, SWEEP, "--workers", "1", "--metrics", "figures:speed")
-    assert result.exit_code == 0, result.output
-    rows = pyarrow.parquet.read_table(tmp_path / "out").to_pylist()
-    assert [row["body_mass"] for row in rows] == [1.0, 2.0]
-    assert all(isinstance(row["speed"], float) for row in rows)
-    assert sweep(tmp_path, SWEEP).exit_code == 1  # the folder holds results
-    assert sweep(tmp_path, SWEEP, "--resume", "--metrics", "figures:speed").exit_code == 0
+    with cluster_of_this_process(1):
+        result = sweep(tmp_path, SWEEP, "--workers", "1", "--metrics", "figures:speed")
+        assert result.exit_code == 0, result.output
+        rows = pyarrow.parquet.read_table(tmp_path / "out").to_pylist()
+        assert [row["body_mass"] for row in rows] == [1.0, 2.0]
+        assert all(isinstance(row["speed"], float) for row in rows)
+        assert sweep(tmp_path, SWEEP).exit_code == 1  # the folder holds results
+        assert sweep(tmp_path, SWEEP, "--resume", "--metrics", "figures:speed").exit_code == 0
 
 
 @pytest.mark.parametrize(

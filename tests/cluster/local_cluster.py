@@ -1,7 +1,10 @@
 """Ray on this machine, also where the machine is busy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
+
+import pytest
 
 Started = TypeVar("Started")
 
@@ -29,3 +32,35 @@ def started(start: Callable[[], Started]) -> Started:
             if "timed out during startup" not in str(error):
                 raise
     return start()
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """Let clusters that begin here leave minutes to their processes, and end them."""
+    import ray
+
+    from pluriverse.cluster import farm, part
+
+    if ray.is_initialized():  # by a test of another room, with fewer places
+        ray.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        # Workers start when they are asked for, not one for each of the CPUs at once.
+        patch.setenv("RAY_prestart_worker_first_driver", "0")
+        for name, value in PATIENCE.items():
+            patch.setenv(name, value)
+        for module in (farm, part):
+            patch.setattr(module, "START_TIMEOUT", 600.0)
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def cluster_of_this_process(worker_count: int) -> Iterator[None]:
+    """Start the cluster that a fleet of so many workers would start here, and end it."""
+    from pluriverse.cluster.runtime import connect
+
+    with patience():
+        started(lambda: connect(None, worker_count, 1.0))
+        yield
