@@ -54,9 +54,9 @@ from pluriverse.solvers.sap.coulomb import coulomb_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.joint_settling import joint_settling_functions
-from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, SPACE_HELD_CONTACTS_MAX, sap_struct
+from pluriverse.solvers.sap.world_motion import world_motion_functions
 
 CONTACTS_MAX = wp.constant(SPACE_CONTACTS_MAX)
 HELD_CONTACTS_MAX = wp.constant(SPACE_HELD_CONTACTS_MAX)
@@ -115,7 +115,7 @@ def contact_space_functions(
     contact_list = contact_list_functions(real, linear)
     list_carrying, has_room = contact_list.list_carrying, contact_list.has_room
     tolerance = real(TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE)
-    term_velocities = sweep_functions(real, linear, dynamics_real).term_velocities
+    measure_slopes = world_motion_functions(real, linear, dynamics_real).measure_slopes
     rounding = real(ROUNDING_DOUBLE if real is wp.float64 else ROUNDING_SINGLE)
 
     @wp.func(inline=True)
@@ -425,17 +425,7 @@ def contact_space_functions(
         if is_first != 0 and friction_follows != 0 and count < total and count <= contact_capacity:
             # What lies still may be just off what carries it: such a contact closes as soon as all fall.
             numbers_subtract(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction_momentum)
-            term_velocities(
-                topology,
-                dynamics,
-                sap,
-                world,
-                sap.direction_momentum,
-                sap.contact_slope,
-                sap.contact_spin_slope,
-                sap.equality_slope,
-                0,
-            )
+            measure_slopes(topology, dynamics, sap, world, sap.direction_momentum)
             falling = list_carrying(
                 sap, world, contact0, contact_capacity, count, friction_follows, real(FALLING_SHARE)
             )
@@ -512,17 +502,7 @@ def contact_space_functions(
             known = count
             if count < total:
                 # Contacts that were left out may close.
-                term_velocities(
-                    topology,
-                    dynamics,
-                    sap,
-                    world,
-                    sap.direction,
-                    sap.contact_slope,
-                    sap.contact_spin_slope,
-                    sap.equality_slope,
-                    0,
-                )
+                measure_slopes(topology, dynamics, sap, world, sap.direction)
                 count = list_carrying(
                     sap, world, contact0, contact_capacity, count, friction_follows, real(1.0)
                 )

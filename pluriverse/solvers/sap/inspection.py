@@ -14,9 +14,9 @@ from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.objective import objective_functions
-from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+from pluriverse.solvers.sap.world_motion import world_motion_functions
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,10 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
     objective = objective_functions(real, linear, dynamics_real, equality, moments)
     begin_momenta = objective.begin_momenta
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
-    sweeps = sweep_functions(real, linear, dynamics_real, equality, moments)
-    term_velocities, joint_impulses = sweeps.term_velocities, sweeps.joint_impulses
+    measure_velocity = world_motion_functions(real, linear, dynamics_real, equality, moments).measure_velocity
+    joint_impulses = sweep_functions(real, linear, dynamics_real, equality, moments).joint_impulses
     hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
     find_coupling, assemble = hessian.find_coupling, hessian.assemble
-    measure_springs = spring_functions(real, linear).measure_springs
     names = (real, linear, dynamics_real)
     stage = "pluriverse.solvers.sap.inspection" + ("_equality" if equality else "")
     stage += "_moments" if moments else ""
@@ -63,19 +62,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
         world = worlds[slot]
         if world < 0:
             return
-        term_velocities(
-            topology,
-            dynamics,
-            sap,
-            world,
-            sap.velocity,
-            sap.contact_velocity,
-            sap.contact_spin,
-            sap.equality_velocity,
-            1,
-        )
-        if wp.static(equality):
-            measure_springs(topology, sap, world, sap.velocity, sap.spring_velocity)
+        measure_velocity(topology, dynamics, sap, world)
         begin_momenta(topology, dynamics, sap, world)
         evaluate_terms(topology, sap, world, dt, 1)
         joint_impulses(topology, dynamics, sap, world)

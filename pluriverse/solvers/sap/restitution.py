@@ -21,8 +21,8 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type
 from pluriverse.model import Contacts, Model, Topology
-from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+from pluriverse.solvers.sap.world_motion import world_motion_functions
 
 # Largest regularization of a contact that bounces, in units of its effective inverse mass: it falls short of
 # e |v_n0| by a few times this share of the change of velocity. Less would cost digits of a Hessian in fp32.
@@ -49,7 +49,8 @@ class RestitutionInputs:
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     vec3, mat33 = vec3_type(real), mat33_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    term_velocities = sweep_functions(real, linear, dynamics_real).term_velocities
+    motion = world_motion_functions(real, linear, dynamics_real)
+    measure_velocity, measure_direction = motion.measure_velocity, motion.measure_direction
     names = (real, linear, dynamics_real)
 
     @wp.func
@@ -180,28 +181,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     before = real(dynamics.dof_velocity[dof0 + dof])
                 sap.velocity[dof0 + dof] = before
                 sap.direction[dof0 + dof] = free - before
-        term_velocities(
-            topology,
-            dynamics,
-            sap,
-            world,
-            sap.velocity,
-            sap.contact_velocity,
-            sap.contact_spin,
-            sap.equality_velocity,
-            1,
-        )
-        term_velocities(
-            topology,
-            dynamics,
-            sap,
-            world,
-            sap.direction,
-            sap.contact_slope,
-            sap.contact_spin,
-            sap.equality_velocity,
-            0,
-        )
+        measure_velocity(topology, dynamics, sap, world)
+        measure_direction(topology, dynamics, sap, world)
 
         bounces = int(0)
         for slot in range(start, end):
