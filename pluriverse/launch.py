@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from typing import Any, TypeVar
 
@@ -211,7 +212,8 @@ def kept_for(model: Any, made: MutableMapping[Any, Kept], make: Callable[[Any], 
     found = made.get(model)
     if found is None:
         with outside_recordings(model.device):
-            found = made[model] = make(model)
+            # What is kept for a model refers to it weakly. Otherwise it would keep the model, and so itself.
+            found = made[model] = make(weakref.proxy(model))
     return found
 
 

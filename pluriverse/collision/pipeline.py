@@ -1,6 +1,7 @@
 """Collision pipeline: from poses to contacts, for any list of worlds, without reading anything back."""
 
 import warnings
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -128,7 +129,9 @@ class CollisionPipeline:
 
     def contacts(self) -> Contacts:
         """Return new contacts with the capacity of this pipeline."""
-        return Contacts(self.model, self.rigid_contact_capacity)
+        contacts = Contacts(self.model, self.rigid_contact_capacity)
+        contacts.pipeline = self
+        return contacts
 
     def collide(
         self,
@@ -166,6 +169,7 @@ class CollisionPipeline:
                 f"collide: the contacts have {contacts.slot_count} slots, this pipeline "
                 f"{self._separation.size}. Pass contacts made by contacts() of the same pipeline."
             )
+        contacts.pipeline = self
         contacts.culling = None
         if horizon is not None:
             contacts.culling = Culling(self, horizon, state, contacts)
@@ -254,16 +258,18 @@ class Culling:
         self.pairs = pipeline._table
         self.broad_phase = pipeline._broad_phase.data
         self.separation = pipeline._separation
-        self._pipeline, self._state, self._contacts = pipeline, state, contacts
+        self._pipeline, self._state = pipeline, state
+        # The contacts refer to this: without a cycle, their memory is free as soon as nobody uses them.
+        self._contacts = weakref.ref(contacts)
 
     def collide_again(self, worlds: wp.array) -> None:
         """Find the contacts of `worlds` again, with the changes of velocity in `stages.state.change`."""
-        self._pipeline._collide(self._state, self._contacts, worlds, self.horizon, is_repeated=True)
+        self._pipeline._collide(self._state, self._contacts(), worlds, self.horizon, is_repeated=True)
 
     def collide_suspects(self, worlds: wp.array) -> None:
         """Add the contacts of the pairs in `pairs.near` behind those of `worlds`, see `Stages`."""
         heap = self._pipeline._heap
-        self.stages.collide_suspects(worlds, self.pairs, self._contacts, self.separation, heap)
+        self.stages.collide_suspects(worlds, self.pairs, self._contacts(), self.separation, heap)
 
 
 def find_hydroelastic_shapes(model: Model, is_solid: np.ndarray) -> np.ndarray:

@@ -53,7 +53,8 @@ class ArticulationQuery:
         self.link_count_max = int(joint_index.max(initial=-1)) + 1
         self.dof_count_max = int(dof_index.max(initial=-1)) + 1
         self.every = wp.zeros(0, dtype=wp.bool, device=model.device)
-        self.no_control = model.control()
+        # Called so, it refers to the model as weakly as `kept_for` does; `model.control()` would not.
+        self.no_control = Model.control(model)
         self.no_control.clear()
         body_articulation = np.full(model.body_count, -1, dtype=np.int32)
         body_articulation[model.joint_child.numpy()] = articulation

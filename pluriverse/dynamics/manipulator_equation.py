@@ -28,7 +28,8 @@ class _Scratch:
     """Arrays kept per model: a recorded call stays valid, and later calls allocate nothing."""
 
     def __init__(self, model: Model) -> None:
-        self.state = model.state()
+        # Called so, it refers to the model as weakly as `kept_for` does; `model.state()` would not.
+        self.state = Model.state(model)
         self.no_acceleration = wp.zeros(model.joint_dof_count, dtype=wp.float64, device=model.device)
         self.at_rest = wp.zeros_like(self.no_acceleration)
         self.moving = wp.zeros_like(self.no_acceleration)

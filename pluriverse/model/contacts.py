@@ -75,6 +75,9 @@ class Contacts:
     rigid_contact_force: wp.array[wp.vec3]
     """Force on the body of shape 1 [N], world axes, shape [slot]; on that of shape 0 acts the opposite.
     Written by the solver."""
+    pipeline: Any
+    """The `CollisionPipeline` that found them, or is to find them; None for those of other engines. They hold
+    it, so that it exists as long as they do, and a recording of `collide` stays valid."""
     culling: Any
     """The stage that left out contacts that cannot act in a step (see `CollisionPipeline.collide`), for the
     solver to request more; None if all contacts within the gaps are here."""
@@ -127,6 +130,7 @@ class Contacts:
         self.rigid_contact_stiffness = None
         if model.has_hydroelastic_shapes:
             self.rigid_contact_stiffness = wp.zeros(slot_count, dtype=wp.float32, device=device)
+        self.pipeline = None
         self.culling = None
         self.custom_arrays = {}
         model.attach_custom_arrays(self, AttributeAssignment.CONTACT)

@@ -1,5 +1,6 @@
 """Model: everything about all worlds that steps do not change."""
 
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -100,9 +101,12 @@ class Model(DerivedArrays):
             live: Arrays of the structure that may change nevertheless, since their owner updates the derived
                 values.
         """
-        object.__setattr__(self, "_structure", Structure(self, frozenset(live)))
+        # Parts of the model refer to it weakly: nothing else would free the memory of a model that is dropped
+        # before the next full garbage collection, which may be many models later.
+        model = weakref.proxy(self)
+        object.__setattr__(self, "_structure", Structure(model, frozenset(live)))
         trust_worlds(self.structure.worlds)
-        object.__setattr__(self, "initial_edits", Edits(self, INITIAL_ARRAYS))
+        object.__setattr__(self, "initial_edits", Edits(model, INITIAL_ARRAYS))
         self._structure_guard = StructureGuard(self, live)
 
     @property
@@ -228,11 +232,16 @@ class Model(DerivedArrays):
 
     def _pipeline_or(self, given: Any) -> Any:
         """Return a pipeline that is given, or that of the model with all defaults."""
-        if given is None and self._pipeline is None:
+        if given is not None:
+            return given
+        pipeline = None if self._pipeline is None else self._pipeline()
+        if pipeline is None:
             from pluriverse.collision import CollisionPipeline
 
-            self._pipeline = CollisionPipeline(self)
-        return self._pipeline if given is None else given
+            pipeline = CollisionPipeline(self)
+            # Its contacts hold it. If the model did, only a full garbage collection would free both.
+            self._pipeline = weakref.ref(pipeline)
+        return pipeline
 
     def control(self, requires_grad: bool | None = None) -> Control:
         """Return a new control: the targets of the model, and no force.

@@ -373,7 +373,8 @@ def renderer_of(model: Model, geometry: SeenGeometry = SeenGeometry.VISUAL) -> P
     """Return the renderer of a model, made once."""
     made = _RENDERERS.setdefault(model, {})
     if geometry not in made:
-        made[geometry] = PictureRenderer(model, geometry=geometry)
+        # Kept for the model, it must not keep the model.
+        made[geometry] = PictureRenderer(weakref.proxy(model), geometry=geometry)
     return made[geometry]
 
 

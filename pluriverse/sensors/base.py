@@ -1,6 +1,7 @@
 """Common base of cameras and ray sensors: worlds, threads, and updates after steps."""
 
 import os
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -115,7 +116,8 @@ class _Observer:
     """Updates a sensor while a simulation runs."""
 
     def __init__(self, sensor: Sensor, simulation: Any, every: int):
-        self._sensor, self._simulation, self._every = sensor, simulation, every
+        # The simulation holds its observers: weakly, so that no cycle keeps the memory of both.
+        self._sensor, self._simulation, self._every = sensor, weakref.proxy(simulation), every
         self._last = self._count()
 
     def _count(self) -> int:

@@ -6,7 +6,9 @@ One step is a graph. Many steps in a row replay a graph that holds a block of th
 
 import functools
 import itertools
+import weakref
 from collections.abc import Callable
+from typing import Any
 
 import warp as wp
 
@@ -25,8 +27,9 @@ class ChunkRecording:
 
     Args:
         worlds: The worlds.
-        launch: Launches solver steps in a row: `launch(worlds, step_count)`, from a substep on:
+        launch: Method that launches solver steps in a row: `launch(worlds, step_count)`, from a substep on:
             `launch(worlds, step_count, substep)`, and part of them: `launch(worlds, step_count, 0, part)`.
+            Its object, which holds the recordings, is referred to weakly, so that both are freed at once.
         decimation: Solver steps in one step of the simulation.
         device: Device that the step runs on.
         borrowing: Scratch of other worlds that the launches use, where they are recorded.
@@ -42,7 +45,7 @@ class ChunkRecording:
     ) -> None:
         self.worlds = worlds
         self._borrowing = borrowing
-        self._launch = launch
+        self._launch_method = weakref.WeakMethod(launch)
         self._decimation = decimation
         self._device = device
         self._graphs: dict[int, wp.Graph] = {}
@@ -50,6 +53,12 @@ class ChunkRecording:
         self._part_graphs: dict[int, list[wp.Graph]] = {}
         block_count = -(-BLOCK_WORLD_STEP_COUNT // (max(worlds.size, 1) * decimation))
         self._block_count = max(1, min(block_count, BLOCK_STEP_COUNT_MAX // decimation))
+
+    def _launch(self, *arguments: Any) -> None:
+        """Launch solver steps, see `launch` of the class."""
+        launch = self._launch_method()
+        assert launch is not None, "the loop that holds a recording outlives it"
+        launch(*arguments)
 
     def launch(self, count: int) -> None:
         """Launch the kernels of `count` steps, which become part of an active recording made outside."""

@@ -1,6 +1,7 @@
 """The loop: find contacts, solve, integrate; recorded once per chunk of worlds and replayed on all cores."""
 
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -111,6 +112,8 @@ class Simulation:
         self._strict = strict
         self._control = model.control()
         self._state = model.state()
+        # The loop refers to this weakly: only a full garbage collection would free the memory of a cycle.
+        simulation = weakref.proxy(self)
         self._loop = StepLoop(
             solver,
             self._state,
@@ -121,8 +124,8 @@ class Simulation:
             record=record and solver.is_recordable,
             culled_worlds=check_culled_worlds(model, cull_contacts),
             rigid_contact_max=rigid_contact_max,
-            stepped_worlds=lambda: self._stepped_worlds,
-            split_worlds=lambda byte_counts: self._split_worlds(byte_counts),
+            stepped_worlds=lambda: simulation._stepped_worlds,
+            split_worlds=lambda byte_counts: simulation._split_worlds(byte_counts),
         )
         self._figures = Figures(solver, self._loop.statistics)
         self._world_reset = WorldReset(
@@ -209,7 +212,7 @@ class Simulation:
             self._refuse_recording("sensors")
             from pluriverse.simulation.sensing import SensorStage
 
-            stage = SensorStage(self)
+            stage = SensorStage(weakref.proxy(self))  # which the simulation holds
             stage.prepare()
             stage.sensors.measure_state(self._stepped_worlds, self._state, control=self._control)
             self._sensor_stage = stage

@@ -1,5 +1,6 @@
 """RobotTensors: arrays of the robots of a simulation that a policy reads and writes."""
 
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -323,7 +324,8 @@ class _TensorStage(StepStage):
 
     def __init__(self, tensors: RobotTensors, threshold: float) -> None:
         simulation = tensors.simulation
-        self._model, self._simulation = simulation.model, simulation
+        # The simulation holds its stages: weakly, so that no cycle keeps the memory of both.
+        self._model, self._simulation = simulation.model, weakref.proxy(simulation)
         self._threshold = threshold
         self._table = tensors._layout.to_device()
         self._readings: Any = RobotReadings()
