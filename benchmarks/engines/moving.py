@@ -55,6 +55,8 @@ def serve(make: Callable[[MovingScene, int], Moving]) -> None:
     # Engines write to the standard output; the answers have it for themselves.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    # Line by line, so that the last line of a program that ends is the reason, not what it wrote before.
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     scene = MovingScene.load(arguments.model)
     moving = make(scene, arguments.worlds)
     control_step = 0
