@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pluriverse.cli.console import collected_warnings, output, quiet_warp, reported_errors
+from pluriverse.cli.robot_file import place_in_robot, scene_of
 
 
 def list_scenes() -> None:
@@ -37,8 +38,13 @@ def show_scene(name: str, world_count: int | None, asset_roots: Sequence[Path]) 
     from pluriverse.scene import load_scene
 
     quiet_warp()
-    with collected_warnings() as warning_texts, reported_errors():
-        scene = load_scene(name, device="cpu", num_worlds=world_count, strict=False, asset_roots=asset_roots)
+    with (
+        collected_warnings() as warning_texts,
+        reported_errors(),
+        scene_of(name, tuple(asset_roots)) as (source, roots),
+    ):
+        scene = load_scene(source, device="cpu", num_worlds=world_count, strict=False, asset_roots=roots)
+        scene = place_in_robot(name, scene)
         output.print(_kind_table(scene))
         output.print(_settings_table(scene))
     for feature in scene.unsupported_features:

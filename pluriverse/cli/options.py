@@ -69,7 +69,7 @@ class RunOptions(SceneOptions):
             "--strict/--no-strict",
             help="--strict also stops a run when a world is in trouble; --no-strict also goes on without the "
             "features of a scene that are not supported.",
-            show_default="strict about the scene, not about the run",
+            show_default="strict about a scene, not about a robot file or the run",
         ),
     ] = None
     record: Annotated[

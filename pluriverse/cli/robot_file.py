@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import yaml
+
+from pluriverse.scene import LoadedScene
 
 FORMATS = {
     ".xml": "mjcf",
@@ -18,13 +21,29 @@ FORMATS = {
 """Endings of files that are robots rather than scenes, and the types of assets that they are."""
 
 
+def is_robot_file(name: str) -> bool:
+    """Return whether a name is that of a robot file."""
+    path = Path(name)
+    return path.suffix.lower() in FORMATS and path.is_file()
+
+
+def place_in_robot(name: str, scene: LoadedScene) -> LoadedScene:
+    """Return a scene that names the robot file as its place, where `scene_of` made the scene for it."""
+    if not is_robot_file(name):
+        return scene
+    path = Path(name)
+    intro = f"asset[0] {FORMATS[path.suffix.lower()]} "
+    features = tuple(f"{name}: {feature.rpartition(intro)[2]}" for feature in scene.unsupported_features)
+    return replace(scene, source_path=path, unsupported_features=features)
+
+
 @contextmanager
 def scene_of(name: str, asset_roots: tuple[Path, ...]) -> Iterator[tuple[str, tuple[Path, ...]]]:
     """Yield the scene of a name and the folders it may read; for a robot file, a scene made for it."""
-    path = Path(name)
-    if path.suffix.lower() not in FORMATS or not path.is_file():
+    if not is_robot_file(name):
         yield name, asset_roots
         return
+    path = Path(name)
     kind = FORMATS[path.suffix.lower()]
     scene = {
         "schema_version": 1,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pluriverse.cli.console import output, quiet_warp
-from pluriverse.cli.robot_file import scene_of
+from pluriverse.cli.robot_file import is_robot_file, place_in_robot, scene_of
 from pluriverse.cli.solver_choice import SolverChoice, make_solver
 from pluriverse.scene import LoadedScene, load_scene
 
@@ -47,7 +47,8 @@ def open_session(
         device: Device, or None for Warp's default.
         solver: Name of the solver.
         threads: CPU threads, or None for all cores.
-        strict: None is strict about the scene and not about the run.
+        strict: None is strict about the scene and not about the run. It is not strict about a robot file
+            either: nearly every robot says something that only the engine it was written for knows.
         asset_roots: Further folders that the scene may read files from.
 
     Raises:
@@ -62,9 +63,10 @@ def open_session(
             source,
             device=check_device(device),
             num_worlds=worlds,
-            strict=strict is not False,
+            strict=not is_robot_file(name) if strict is None else strict,
             asset_roots=roots,
         )
+        scene = place_in_robot(name, scene)
     loaded = time.perf_counter()
     # No status line here: the kernels that a first run compiles have a bar of their own.
     simulation = scene.simulation(

@@ -141,6 +141,24 @@ def test_a_bare_robot_runs_on_a_ground(tmp_path):
     assert abs(np.load(record)["body_q"][-1, 0, 2] - 0.1) < 2e-3
 
 
+def test_a_robot_of_another_engine_runs_without_further_options(tmp_path):
+    """A parameter that only MuJoCo knows is listed under the robot's file; `--strict` refuses it."""
+    robot = tmp_path / "ball.xml"
+    robot.write_text(
+        '<mujoco><worldbody><body pos="0 0 .2"><freejoint/><geom name="ball" size=".1" priority="1"/></body>'
+        "</worldbody></mujoco>"
+    )
+    for command in (["run", robot, "--frames", 1], ["info", robot]):
+        result = invoke(*command)
+        assert result.exit_code == 0, result.output
+        shown = " ".join(result.stdout.split())
+        assert f"{robot}: priority (ball)" in shown
+        assert "scene.yaml" not in shown
+    refused = invoke("run", robot, "--frames", 1, "--strict")
+    assert refused.exit_code == 1
+    assert "priority (ball)" in refused.stderr
+
+
 def test_the_bar_goes_on_while_a_module_is_compiled(monkeypatch):
     """The seconds of the bar are drawn anew though no module is ready, and a line of text replaces it."""
     monkeypatch.setattr(wp.config, "log_level", wp.LOG_INFO)

@@ -1,0 +1,5 @@
+"""`python -m pluriverse`: the `pluriverse` command."""
+
+from pluriverse.cli import main
+
+main()
