@@ -7,6 +7,10 @@ addresses of these arrays moved, such that the place of its first world is that 
 other chunk. No kernel knows of it. On a CPU only memory that is touched exists, so places that are never used
 cost address space alone.
 
+Entries of no world, such as those of shapes that all worlds share, come to lie elsewhere, too, where a chunk
+of another queue could be at work. The chunks of a queue then use a *room* in place of such an array: a larger
+one, in which nothing else is. Each of them writes the entries of no world anew.
+
 What a kernel reads of scratch has to be written in the same solver step, and nothing may be read of it later.
 """
 
@@ -33,6 +37,8 @@ class Scratch:
     """First entry of each world, shape [world]."""
     count: np.ndarray
     """Entries of each world, shape [world]."""
+    has_common_entries: bool = False
+    """Whether steps also use entries of no world, after they have written them."""
 
 
 class Borrowing:
@@ -40,9 +46,11 @@ class Borrowing:
 
     Args:
         moves: Of each array the first address, the one behind its end, and by how much it is moved [bytes].
+        rooms: Arrays that are moved to, to be kept.
     """
 
-    def __init__(self, moves: Iterable[tuple[int, int, int]] = ()) -> None:
+    def __init__(self, moves: Iterable[tuple[int, int, int]] = (), rooms: Sequence[wp.array] = ()) -> None:
+        self._rooms = rooms
         rows = np.array(sorted(moves), dtype=np.int64).reshape(-1, 3)
         # Arrays that are interleaved overlap. None of them is moved otherwise than the one that it is in.
         self._begin, self._end, self._shift = rows.T.copy()
@@ -56,29 +64,39 @@ class Borrowing:
         return np.where(is_inside, addresses + self._shift[row], addresses)
 
 
-def borrow(borrower: np.ndarray, lender: np.ndarray, scratches: Sequence[Scratch]) -> Borrowing | None:
+def borrow(
+    borrower: np.ndarray, lender: np.ndarray, scratches: Sequence[Scratch], rooms: dict[int, wp.array]
+) -> Borrowing | None:
     """Return how a chunk borrows the places of another one; None if a world would get too small a place.
 
     Args:
         borrower: Worlds of the chunk.
         lender: Worlds of the other one.
         scratches: All scratch of a step.
+        rooms: The rooms of all chunks of a queue by the addresses of the arrays. Those that lack are made.
     """
     if len(borrower) > len(lender):
         return None
     lender = lender[: len(borrower)]
     moves = []
     for scratch in scratches:
-        if scratch.array.size == 0:
+        size, stride, begin = scratch.array.size, scratch.array.strides[0], scratch.array.ptr
+        if size == 0 or begin is None:
             continue
         first, place = scratch.first[borrower], scratch.first[lender]
-        shift = int(place[0] - first[0])
-        end, place_end = first + scratch.count[borrower], place + scratch.count[lender]
-        if (first + shift < place).any() or (end + shift > place_end).any():
-            return None
-        stride, begin = scratch.array.strides[0], scratch.array.ptr
-        moves.append((begin, begin + scratch.array.size * stride, shift * stride))
-    return Borrowing(moves)
+        if scratch.has_common_entries:
+            if begin not in rooms:
+                rooms[begin] = zeros_on_demand(2 * size, scratch.array.dtype, scratch.array.device)
+            # The first world gets the middle of the room, so that all other entries are inside.
+            moved_begin = (rooms[begin].ptr or 0) + (size - int(first[0])) * stride
+        else:
+            shift = int(place[0] - first[0])
+            end, place_end = first + scratch.count[borrower], place + scratch.count[lender]
+            if (first + shift < place).any() or (end + shift > place_end).any():
+                return None
+            moved_begin = begin + shift * stride
+        moves.append((begin, begin + size * stride, moved_begin - begin))
+    return Borrowing(moves, list(rooms.values()))
 
 
 def zeros_on_demand(size: int, dtype: Any, device: Any) -> wp.array:

@@ -30,7 +30,7 @@ def test_launches_that_borrow_write_to_the_places_of_others():
     """A recorded launch finds an array elsewhere; the array that it was recorded with stays as it is."""
     counts = wp.zeros(6, dtype=wp.int64, device="cpu")
     places = Scratch(counts, np.arange(6), np.ones(6, dtype=int))
-    borrowing = borrow(np.array([4, 5]), np.array([1, 2]), [places])
+    borrowing = borrow(np.array([4, 5]), np.array([1, 2]), [places], {})
     load_kernels_of(add_to_count.module.name, "cpu")
     load_kernels_of("pluriverse.launch_list", "cpu")
     graph = record(wp.get_device("cpu"), lambda: count_steps(counts[4:], 7), borrowing=borrowing)
@@ -74,11 +74,33 @@ def test_chunk_borrows_only_where_every_world_finds_room(borrower, lender, fits)
     count = np.array([2, 2, 2, 2, 3, 3])
     first = np.cumsum(count) - count
     array = wp.zeros(14, dtype=wp.float64, device="cpu")
-    borrowing = borrow(np.array(borrower), np.array(lender), [Scratch(array, first, count)])
+    borrowing = borrow(np.array(borrower), np.array(lender), [Scratch(array, first, count)], {})
     assert (borrowing is not None) == fits
     if borrowing is not None:
         addresses = array.ptr + 8 * first[borrower]
         assert (borrowing.move(addresses) == array.ptr + 8 * first[lender[: len(borrower)]]).all()
+
+
+def test_entries_of_no_world_come_to_lie_where_no_chunk_is_at_work():
+    """Entry 0 and the last one are of no world. Who borrows finds them in the room of the queue."""
+    first, count = np.array([1, 3, 5, 7]), np.full(4, 2)
+    array = wp.zeros(10, dtype=wp.float64, device="cpu")
+    scratch = Scratch(array, first, count, has_common_entries=True)
+    entries = array.ptr + 8 * np.arange(array.size)
+    moved = {}
+    for queue in ([0, 2, 3], [1, 3, 2]):
+        lender, rooms = np.array(queue[:1]), {}
+        for world in queue[1:]:
+            borrowing = borrow(np.array([world]), lender, [scratch], rooms)
+            found = moved[queue[0], world] = borrowing.move(entries)
+            (room,) = rooms.values()
+            assert room.ptr <= found[0]
+            assert found[-1] < room.ptr + 8 * room.size
+            assert (np.diff(found) == 8).all()
+    # Chunks of a queue share places; what is of no world is elsewhere for each of them.
+    assert (moved[0, 2][[5, 6]] == moved[0, 3][[7, 8]]).all()
+    assert not np.isin(moved[0, 2][[0, 9]], moved[0, 3][[7, 8]]).any()
+    assert not np.isin([moved[0, 2], moved[0, 3]], [moved[1, 2], moved[1, 3]]).any()
 
 
 def test_memory_on_demand_is_zero_and_can_be_written():

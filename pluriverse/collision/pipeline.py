@@ -16,7 +16,7 @@ from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.model.world_list import check_worlds
 from pluriverse.newton_names import explain_missing
-from pluriverse.scratch import zeros_on_demand
+from pluriverse.scratch import Scratch, zeros_on_demand
 from pluriverse.types import GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
@@ -174,6 +174,14 @@ class CollisionPipeline:
         if horizon is not None:
             contacts.culling = Culling(self, horizon, state, contacts)
         self._collide(state, contacts, self.model.worlds if worlds is None else worlds, horizon)
+
+    def scratch(self, contacts: Contacts) -> list[Scratch]:
+        """Return the arrays in which steps leave nothing that find contacts and solve with them."""
+        starts = contacts.slot_start.numpy().astype(np.int64)
+        return [
+            *self._stages.scratch(),
+            *(Scratch(array, starts[:-1], np.diff(starts)) for array in (self._separation, self._heap)),
+        ]
 
     def _collide(
         self,

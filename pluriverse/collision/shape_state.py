@@ -11,6 +11,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.scratch import zeros_on_demand
 from pluriverse.types import GeoType
 
 # Position [m] beyond which a pose counts as diverged. Products of two such lengths stay far from the float32
@@ -167,8 +168,8 @@ class ShapeState:
 def make_shape_state(shape_count: int, device: Any) -> ShapeState:
     """Return the arrays for `shape_count` shapes."""
     state = ShapeState()
-    state.place = wp.zeros(shape_count, dtype=ShapePlace, device=device)
-    state.bounds = wp.zeros(shape_count, dtype=bounds_vector, device=device)
+    state.place = zeros_on_demand(shape_count, ShapePlace, device)
+    state.bounds = zeros_on_demand(shape_count, bounds_vector, device)
     return state
 
 

@@ -15,9 +15,11 @@ from pluriverse.collision.idle_contacts import partition_idle_contacts
 from pluriverse.collision.pair_table import PATCH_COLLIDERS, Collider, PairTable
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state
 from pluriverse.collision.shape_update import update_shapes
+from pluriverse.dynamics.workspace import scratch_ranges
 from pluriverse.geometry import Heightfield
 from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.model import Contacts, Model
+from pluriverse.scratch import Scratch
 from pluriverse.types import GeoType, ShapeFlags
 
 # Module and kernel of each collider.
@@ -186,6 +188,12 @@ class Stages:
                 self.idle_count,
                 self._device,
             )
+
+    def scratch(self) -> list[Scratch]:
+        """Return the arrays that steps leave nothing in."""
+        shapes = scratch_ranges(self._model)["shape"]
+        arrays = (self.state.place, self.state.bounds)
+        return [Scratch(array, *shapes, has_common_entries=True) for array in arrays]
 
     def collide_suspects(
         self, worlds: wp.array, pairs: PairTable, contacts: Contacts, separation: wp.array, heap: wp.array

@@ -257,8 +257,13 @@ class Workspace:
 def scratch_ranges(model: Model) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the first entry of each world and the number of its entries, shape [world], by axis."""
     topology = model.topology
-    starts = {"node": topology.world_joint, "dof": topology.world_dof, "row": topology.world_row}
-    counts = {"node": "node_count", "dof": "dof_count", "row": "row_size"}
+    starts = {
+        "node": topology.world_joint,
+        "dof": topology.world_dof,
+        "row": topology.world_row,
+        "shape": topology.world_shape,
+    }
+    counts = {"node": "node_count", "dof": "dof_count", "row": "row_size", "shape": "shape_count"}
     return {
         axis: (
             starts[axis].numpy().astype(np.int64),

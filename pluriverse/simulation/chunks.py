@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import warp as wp
 
 from pluriverse.math.lanes import LANES
 from pluriverse.model import Contacts, Model
@@ -122,8 +123,9 @@ def borrowings(chunks: Sequence[np.ndarray], scratches: Sequence[Scratch]) -> li
     """
     result: list[Borrowing | None] = [None] * len(chunks)
     lenders: list[np.ndarray] = []
+    rooms: dict[int, wp.array] = {}
     for index in sorted(range(len(chunks)), key=lambda index: -len(chunks[index])):
-        found = (borrow(chunks[index], lender, scratches) for lender in lenders)
+        found = (borrow(chunks[index], lender, scratches, rooms) for lender in lenders)
         result[index] = next((borrowing for borrowing in found if borrowing is not None), None)
         if result[index] is None:
             lenders.append(chunks[index])

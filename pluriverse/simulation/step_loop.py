@@ -15,7 +15,7 @@ from pluriverse.garbage_collection import paused_collection
 from pluriverse.launch import load_kernels
 from pluriverse.model import Control, State
 from pluriverse.model.world_list import list_worlds
-from pluriverse.scratch import Borrowing
+from pluriverse.scratch import Borrowing, Scratch
 from pluriverse.simulation.carry_over import CarryOver
 from pluriverse.simulation.chunks import (
     CHUNKS_PER_THREAD,
@@ -200,7 +200,7 @@ class StepLoop:
         self._queues = queue_chunks(loads, CHUNKS_PER_THREAD * self.thread_count)
         borrowed: list[Borrowing | None] = [None] * len(worlds)
         if may_borrow and len(self._queues) < len(worlds):
-            scratches = self._solver.scratch(self.contacts)
+            scratches = self._scratch()
             for queue in self._queues:
                 found = borrowings([lists[index] for index in queue], scratches)
                 for index, borrowing in zip(queue, found, strict=True):
@@ -210,6 +210,11 @@ class StepLoop:
             ChunkRecording(chunk, self._launch_steps, self._decimation, self._model.device, borrowing)
             for chunk, borrowing in zip(worlds, borrowed, strict=True)
         ]
+
+    def _scratch(self) -> list[Scratch]:
+        """Return the arrays in which steps leave nothing."""
+        of_collision = [] if self._pipeline is None else self._pipeline.scratch(self.contacts)
+        return self._solver.scratch(self.contacts) + of_collision
 
     def _in_queues(self, graphs: Callable[[ChunkRecording], list[wp.Graph]]) -> list[list[wp.Graph]]:
         """Return the graphs of all chunks of each queue, in order."""

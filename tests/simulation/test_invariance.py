@@ -82,12 +82,12 @@ def test_steps_in_parts_have_the_bits_of_whole_ones(alone, monkeypatch, part_byt
     assert replayed == [(3, {count})] * (STEP_COUNT // 3)
 
 
-def spoil_scratch(solver: pv.SolverSAP, contacts: pv.Contacts) -> None:
-    """Fill all scratch with bits that are NaN, or -1 in integers."""
-    for scratch in solver.scratch(contacts):
-        array = scratch.array
-        if array.size:
-            ctypes.memset(array.ptr, 0xFF, array.size * array.strides[0])
+def spoil_scratch(loop: step_loop.StepLoop) -> None:
+    """Fill the scratch of all worlds with bits that are NaN, or -1 in integers."""
+    for scratch in loop._scratch():
+        stride, begin = scratch.array.strides[0], scratch.array.ptr
+        for first, count in zip(scratch.first.tolist(), scratch.count.tolist(), strict=True):
+            ctypes.memset(begin + first * stride, 0xFF, count * stride)
 
 
 def test_chunks_that_borrow_scratch_have_the_bits_of_a_world_alone(alone, monkeypatch):
@@ -103,7 +103,7 @@ def test_chunks_that_borrow_scratch_have_the_bits_of_a_world_alone(alone, monkey
         assert len(queues) == 4
         assert sum(chunk._borrowing is not None for chunk in recordings) >= 4
         for _ in range(STEP_COUNT // 3):
-            spoil_scratch(solver, simulation.contacts)
+            spoil_scratch(simulation._loop)
             simulation.step()
         for world, kind in enumerate(kinds):
             assert_same_bits(
@@ -130,7 +130,7 @@ def test_scratch_is_written_before_it_is_read_in_each_solver_step(alone, monkeyp
 
     def launch_spoilt(loop, index, count, worlds):
         if worlds.size:
-            spoil_scratch(loop._solver, loop.contacts)
+            spoil_scratch(loop)
         launch(loop, index, count, worlds)
 
     monkeypatch.setattr(step_loop.StepLoop, "_launch_step", launch_spoilt)
