@@ -171,13 +171,16 @@ _SOLVE_DOWN = """
                 b[root + k] = u[k];
             }
         }
+        // The parent comes last, since it is known last: what is subtracted before need not wait for it.
+        int run = body;  // from here to k each is the parent of the next
         for (int k = body; k < next; ++k) {
             const T* rk = rows + start[k];
-            int d = deep[k];
-            V t = V(rk[d]) * b[k];
-            --d;
-            for (int j = up[k]; j >= body; j = up[j], --d) t -= V(rk[d]) * b[j];
-            if (has_stem) for (int e = 5; e >= 0; --e) t -= V(rk[e]) * u[e];
+            if (up[k] != k - 1) run = k;
+            const int d = deep[k] - k;  // an entry of the run is this far behind its dof
+            V t = V(rk[d + k]) * b[k];
+            if (has_stem) for (int e = 0; e < 6; ++e) t -= V(rk[e]) * u[e];
+            for (int j = up[run], e = d + run - 1; j >= body; j = up[j], --e) t -= V(rk[e]) * b[j];
+            for (int j = run; j < k; ++j) t -= V(rk[d + j]) * b[j];
             b[k] = t;
         }
 """
@@ -225,20 +228,23 @@ _SOLVE_PAIR = """
                 c[root + k] = t[k];
             }
         }
+        int run = body;  // see `_SOLVE_DOWN`
         for (int k = body; k < next; ++k) {
             const T* rk = rows + start[k];
-            int d = deep[k];
-            V u = V(rk[d]) * b[k], v = V(rk[d]) * c[k];
-            --d;
-            for (int j = up[k]; j >= body; j = up[j], --d) {
-                const V h = V(rk[d]);
-                u -= h * b[j];
-                v -= h * c[j];
-            }
+            if (up[k] != k - 1) run = k;
+            const int d = deep[k] - k;
+            V u = V(rk[d + k]) * b[k], v = V(rk[d + k]) * c[k];
+            auto subtract = [&](const int e, const V bj, const V cj) {
+                const V h = V(rk[e]);
+                u -= h * bj;
+                v -= h * cj;
+            };
             if (has_stem) {
                 #pragma unroll
-                for (int e = 5; e >= 0; --e) { u -= V(rk[e]) * s[e]; v -= V(rk[e]) * t[e]; }
+                for (int e = 0; e < 6; ++e) subtract(e, s[e], t[e]);
             }
+            for (int j = up[run], e = d + run - 1; j >= body; j = up[j], --e) subtract(e, b[j], c[j]);
+            for (int j = run; j < k; ++j) subtract(d + j, b[j], c[j]);
             b[k] = u;
             c[k] = v;
         }

@@ -435,15 +435,12 @@ def _kernels(
                             region,
                             options.diag_shift,
                         )
+                    numbers_clear(sap.direction, dof0, dof_count)
                     for tree in range(tree_count):
-                        takes_part = sap.tree_active[tree0 + tree]
-                        for dof in range(
-                            topology.tree_dof[first_tree + tree], topology.tree_dof_end[first_tree + tree]
-                        ):
-                            direction = real(0.0)
-                            if takes_part != 0:
-                                direction = -sap.gradient[dof0 + dof]
-                            sap.direction[dof0 + dof] = direction
+                        if sap.tree_active[tree0 + tree] != 0:
+                            begin = dof0 + topology.tree_dof[first_tree + tree]
+                            size = topology.tree_dof_end[first_tree + tree] - (begin - dof0)
+                            numbers_add(sap.gradient, begin, size, real(-1.0), sap.direction)
                     ok = factorize_and_solve(
                         topology,
                         dynamics,
