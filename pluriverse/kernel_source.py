@@ -27,7 +27,11 @@ OWN = "wp_pluriverse."
 # search for cheaper indices in loops, copies of the bodies of loops whose count is unknown (a native snippet
 # may ask for them), names of values, and checks of the compiler itself. LLVM's options hold for the whole
 # process while modules of this package are compiled; Warp resets them then, and kernels of others wait.
-FLAGS = "-mllvm=-disable-lsr -mllvm=-unroll-runtime=false -discard-value-names -disable-llvm-verifier"
+# Templates that Warp's headers use are instantiated where these are precompiled, not again in each module.
+FLAGS = (
+    "-mllvm=-disable-lsr -mllvm=-unroll-runtime=false -discard-value-names -disable-llvm-verifier "
+    "-fpch-instantiate-templates"
+)
 # The function that computes one thread of a kernel, and functions of kernels without a hint about copies.
 _KERNEL = re.compile(r"^static (?=void \w+_cpu_kernel_forward\()", re.MULTILINE)
 _FUNCTION = re.compile(r"^static (?!CUDA_CALLABLE |WP_|void adj_)(?:[^\n(]+ )?(\w+)\($", re.MULTILINE)
