@@ -15,6 +15,7 @@ from pluriverse.importers.description import DofDescription, RobotDescription
 from pluriverse.importers.mjcf_bodies import SLIDE
 from pluriverse.importers.mjcf_rows import actuator_count, unkept_actuator
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.mjcf_tendon_levers import tendon_levers
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import JointTargetMode
@@ -50,19 +51,19 @@ def add_drives(
         if namespace.is_asked and actuator not in servos:
             continue
         name = model.actuator(actuator).name or f"actuator {actuator}"
-        reason = _unsupported(model, actuator, link_of_joint, robot)
+        levers = tendon_levers(model, actuator) or {int(model.actuator_trnid[actuator, 0]): (1.0, 1.0)}
+        reason = _unsupported(model, actuator, levers, link_of_joint, robot)
         if reason:
             if not unkept_actuator(source, actuator, options):
                 namespace.keeps(f"actuator: {reason}", name)
             report.add(f"actuator: {reason}", name, "it exerts nothing")
             continue
-        joint = int(model.actuator_trnid[actuator, 0])
-        dof = robot.links[link_of_joint[joint]].joint.dof
-        assert dof is not None
-        term = _term(
-            model, actuator, name, float(controls[model.actuator_ctrladr[actuator]]), dof, options, report
-        )
-        terms.setdefault(joint, []).append(term)
+        control = float(controls[model.actuator_ctrladr[actuator]])
+        for joint, lever in levers.items():
+            dof = robot.links[link_of_joint[joint]].joint.dof
+            assert dof is not None
+            term = _term(model, actuator, name, control, dof, lever, options, report)
+            terms.setdefault(joint, []).append(term)
         if term.ke > 0.0 or term.kd > 0.0:
             servos[actuator] = 0 if term.ke > 0.0 else 1
         else:
@@ -94,7 +95,7 @@ def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescript
     result = {}
     for actuator in range(actuator_count(model)):
         joint = int(model.actuator_trnid[actuator, 0])
-        if _unsupported(model, actuator, link_of_joint, robot) or acting[joint] > 1:
+        if _unsupported(model, actuator, [joint], link_of_joint, robot) or acting.get(joint, 0) > 1:
             continue
         gain, bias = float(model.actuator_gainprm[actuator, 0]), model.actuator_biasprm[actuator, :3]
         low, high = model.actuator_forcerange[actuator]
@@ -163,14 +164,16 @@ def _limit_direct_efforts(
         dof.effort_limit = symmetric_limit(low, high, name, "actuatorfrcrange", report)
 
 
-def _unsupported(model: Any, actuator: int, link_of_joint: dict[int, int], robot: RobotDescription) -> str:
-    """Return why an actuator cannot be a drive, or an empty text."""
-    if int(model.actuator_trntype[actuator]) not in (TRN_JOINT, TRN_JOINT_IN_PARENT):
+def _unsupported(
+    model: Any, actuator: int, joints: Collection[int], link_of_joint: dict[int, int], robot: RobotDescription
+) -> str:
+    """Return why an actuator cannot be a drive of `joints`, or an empty text."""
+    is_on_joint = int(model.actuator_trntype[actuator]) in (TRN_JOINT, TRN_JOINT_IN_PARENT)
+    if not is_on_joint and not tendon_levers(model, actuator):
         return "its transmission is not a joint"
-    joint = int(model.actuator_trnid[actuator, 0])
-    if joint not in link_of_joint:
+    if not link_of_joint.keys() >= set(joints):
         return "its joint was removed by floating=False"
-    if robot.links[link_of_joint[joint]].joint.dof is None:
+    if any(robot.links[link_of_joint[joint]].joint.dof is None for joint in joints):
         return "its joint is a ball or free joint"
     if int(model.actuator_gaintype[actuator]) not in (GAIN_FIXED, GAIN_AFFINE) or int(
         model.actuator_biastype[actuator]
@@ -193,10 +196,13 @@ def _term(
     name: str,
     control: float,
     dof: DofDescription,
+    lever: tuple[float, float],
     options: MjcfSettings,
     report: ImportReport,
 ) -> ActuatorTerm:
+    """Return what an actuator exerts on a joint; for `lever` see `tendon_levers`."""
     gear = float(model.actuator_gear[model.actuator_outadr[actuator], 0])
+    force, length = gear * lever[0], gear * lever[1]
     gain = float(model.actuator_gainprm[actuator, 0])
     bias = np.zeros(3)
     if int(model.actuator_biastype[actuator]) == BIAS_AFFINE:
@@ -210,7 +216,7 @@ def _term(
     for quantity, factor in (("armature", options["armature_scale"]), ("damping", 1.0)):
         table = getattr(model, f"actuator_{quantity}", None)
         if table is not None and np.any(table[actuator] != 0.0):
-            reflected = factor * gear**2 * float(np.ravel(table[actuator])[0])
+            reflected = factor * force * length * float(np.ravel(table[actuator])[0])
             setattr(dof, quantity, (getattr(dof, quantity) or 0.0) + reflected)
     limit, offset_range = np.inf, (-np.inf, np.inf)
     if model.actuator_forcelimited[actuator]:
@@ -223,13 +229,13 @@ def _term(
         if not np.any(bias[1:]):  # an effort: its control range bounds the force
             limit = min(limit, abs(gain) * symmetric_limit(low, high, name, "ctrlrange", report))
         else:
-            ends = sorted(gear * (gain * bound + bias[0]) for bound in (low, high))
+            ends = sorted(force * (gain * bound + bias[0]) for bound in (low, high))
             offset_range = (ends[0], ends[1])
     return ActuatorTerm(
         name,
-        ke=-bias[1] * gear**2,
-        kd=-bias[2] * gear**2,
-        offset=gear * (gain * control + bias[0]),
-        effort_limit=abs(gear) * limit,
+        ke=-bias[1] * force * length,
+        kd=-bias[2] * force * length,
+        offset=force * (gain * control + bias[0]),
+        effort_limit=abs(force) * limit,
         offset_range=offset_range,
     )

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from pluriverse.importers import ImportSeverity
+from pluriverse.importers import AssetWarning, ImportSeverity
 from pluriverse.types import JointTargetMode
 from tests.importers.test_mjcf_elements import import_mjcf, pendulum
 
@@ -113,3 +113,56 @@ def test_actuator_of_a_joint_with_actuatorfrcrange_is_limited():
     )
     builder, _ = import_mjcf(text)
     assert builder.joint_effort_limit[0] == pytest.approx(3.0)
+
+
+GRIPPER = """
+<mujoco>
+  <worldbody>
+    <body><joint name="left" type="slide" axis="1 0 0"/><geom size="0.1"/></body>
+    <body pos="1 0 0"><joint name="right" type="slide" axis="1 0 0"/><geom size="0.1"/></body>
+  </worldbody>
+  <tendon>
+    <fixed name="both"><joint joint="left" coef="0.5"/><joint joint="right" coef="-0.75"/></fixed>
+  </tendon>
+  <equality><joint joint1="right" joint2="left" polycoef="0 -2 0 0 0"/></equality>
+  <actuator>
+    <general name="close" tendon="both" gear="1.5" gainprm="0.3" biastype="affine" biasprm="0.1 -100 -7"
+      ctrlrange="0 255" forcerange="-9 9"/>
+  </actuator>
+  <keyframe><key ctrl="90"/></keyframe>
+</mujoco>
+"""
+
+
+def test_actuator_of_a_gripper_drives_each_finger():
+    """Where an equality couples the joints of a tendon, each drive's effort is MuJoCo's `qfrc_actuator`."""
+    builder, report = import_mjcf(GRIPPER)
+    assert not any("actuator" in entry.feature for entry in report.entries)
+    assert list(builder.joint_target_mode) == [JointTargetMode.POSITION] * 2
+    model = mujoco.MjSpec.from_string(GRIPPER).compile()
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 90.0
+    ratio = np.array([1.0, -2.0])
+    beyond_the_force_range = [(-2.0, 0.0), (2.0, 0.0)]
+    for q, qd in [(0.1, 0.2), (0.12, -0.3), *beyond_the_force_range]:
+        data.qpos[:], data.qvel[:] = q * ratio, qd * ratio
+        mujoco.mj_forward(model, data)
+        efforts = [drive_effort(builder, dof, q * ratio[dof], qd * ratio[dof]) for dof in (0, 1)]
+        np.testing.assert_allclose(efforts, data.qfrc_actuator, rtol=1e-9)
+    target = (0.3 * 255 + 0.1) / 100 / (1.5 * 2.0)
+    assert builder.joint_target_upper[0] == pytest.approx(target)
+    assert builder.joint_target_lower[1] == pytest.approx(-2.0 * target)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('<equality><joint joint1="right" joint2="left" polycoef="0 -2 0 0 0"/></equality>', ""),
+        ("0 -2 0", "0 2 0"),
+    ],
+    ids=["joints that move apart", "joints that it pushes against each other"],
+)
+def test_actuator_of_other_tendons_is_no_drive(change):
+    with pytest.warns(AssetWarning, match="its transmission is not a joint"):
+        builder, _ = import_mjcf(GRIPPER.replace(*change))
+    assert not np.any(builder.joint_target_ke)

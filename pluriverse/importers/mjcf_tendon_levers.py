@@ -1,0 +1,59 @@
+"""Fixed tendons of MJCF whose joints move as one, as in grippers: levers of actuators on these joints.
+
+Equalities couple such joints: q_i = r_i q for one coordinate q. So a tendon of length sum(c_i q_i) has the
+length a_i q_i, a_i = sum(c_j r_j) / r_i, seen from each of its joints, and pulls there with the lever c_i:
+what an actuator exerts on a joint depends on that joint alone, as a drive's effort does.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+EQ_JOINT = 2  # mujoco.mjtEq
+WRAP_JOINT = 1  # mujoco.mjtWrap
+TRN_TENDON = 3  # mujoco.mjtTrn
+
+
+def tendon_levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]]:
+    """Return the joints that a servo on a tendon moves as one, each with its c_i and a_i.
+
+    Nothing for other actuators, and where the joints can move apart or would push against each other.
+    """
+    is_servo = int(model.actuator_dyntype[actuator]) == 0 and model.actuator_biasprm[actuator, 1] < 0.0
+    if int(model.actuator_trntype[actuator]) != TRN_TENDON or not is_servo:
+        return {}
+    tendon = int(model.actuator_trnid[actuator, 0])
+    first = int(model.tendon_adr[tendon])
+    wraps = slice(first, first + int(model.tendon_num[tendon]))
+    if np.any(model.wrap_type[wraps] != WRAP_JOINT):
+        return {}
+    coefs: dict[int, float] = {}
+    for joint, coef in zip(model.wrap_objid[wraps], model.wrap_prm[wraps], strict=True):
+        coefs[int(joint)] = coefs.get(int(joint), 0.0) + float(coef)
+    ratios = _coupled_joints(model, next(iter(coefs)))
+    if not coefs.keys() <= ratios.keys():
+        return {}
+    length = sum(coef * ratios[joint] for joint, coef in coefs.items())
+    levers = {joint: (coef, length / ratios[joint]) for joint, coef in coefs.items()}
+    return levers if all(lever * advance > 0.0 for lever, advance in levers.values()) else {}
+
+
+def _coupled_joints(model: Any, joint: int) -> dict[int, float]:
+    """Return the joints that equalities hold proportional to a joint, each with its ratio to that one."""
+    ratios = {joint: 1.0}
+    for _ in range(model.neq):  # each pass reaches joints one equality further away
+        for equality in range(model.neq):
+            first, second = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
+            if int(model.eq_type[equality]) != EQ_JOINT or second < 0 or not model.eq_active0[equality]:
+                continue
+            # q1 - q1_0 = p(q2 - q2_0)
+            offset, ratio, *further = (float(value) for value in model.eq_data[equality, :5])
+            origins = model.qpos0[model.jnt_qposadr[[first, second]]]
+            if ratio == 0.0 or any(further) or offset + origins[0] != ratio * origins[1]:
+                continue
+            if second in ratios:
+                ratios.setdefault(first, ratio * ratios[second])
+            elif first in ratios:
+                ratios[second] = ratios[first] / ratio
+    return ratios
