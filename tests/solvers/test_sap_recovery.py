@@ -203,6 +203,33 @@ def test_a_box_let_go_in_the_ground_rises_no_faster_than_it_would_fall(dt):
     np.testing.assert_allclose(heights[-1], 0.0, atol=1e-5)
 
 
+def test_no_point_of_a_deep_foot_opens_faster_than_it_would_fall():
+    """A lever with eight balls in the ground, of which one acts at a time.
+
+    The ball nearest to the hinge opens the lever fastest, then the next one. While only what acts was asked
+    for less, the rounds were used up, and the ball at the end opened at 3.1 times its bound.
+    """
+    builder, radius, depth = ModelBuilder(), 0.02, 0.08
+    reach = np.linspace(0.3, 0.5, 8)
+    lever = builder.add_link(mass=1.0, inertia=0.01 * np.eye(3))
+    for x in reach:
+        builder.add_shape_sphere(
+            lever, radius=radius, xform=((x, 0.0, 0.0), UPRIGHT), cfg=ShapeConfig(density=0.0)
+        )
+    hinge = builder.add_joint_revolute(
+        -1, lever, axis=(0.0, -1.0, 0.0), parent_xform=((0.0, 0.0, radius - depth), UPRIGHT)
+    )
+    builder.add_articulation([hinge])
+    builder.add_ground_plane()
+    model = builder.finalize("cpu")
+    with Simulation(model, SolverSAP(model), dt=0.005, threads=1) as simulation:
+        simulation.step(1)
+        opening = simulation.state.joint_qd.numpy()[0] * reach
+    fall = np.sqrt(2.0 * GRAVITY * depth)
+    assert (opening > 0.2 * fall).all()
+    assert (opening < (1.0 + 0.005) * fall).all()
+
+
 def test_the_energy_of_a_stiffness_that_is_given_comes_back():
     """A ball let go 20 mm deep on a spring of 20 kN/m without damping leaves by what the spring has stored.
 

@@ -39,6 +39,8 @@ _LIST = (
                 speed += change;
             }
             is_new = speed < *at(sap.contact_bias, slot);
+            // What is asked for less still carries, but no longer approaches.
+            is_new |= resumes != 0 && at(sap.contact_impulse, slot)->c[2] > V(0);
         }
         if (is_new) {
             int is_listed = 0;
@@ -79,9 +81,10 @@ _ROOM = (
 def contact_list_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `list_carrying` and `has_room` for the given precisions.
 
-    - `list_carrying(sap, world, first, capacity, count, friction_follows, moved)`: append the contacts that
-      take part to the `count` listed ones from `space_slot[first]` on; return the new count. A contact is
-      looked at after `moved` of the step `contact_slope`. With Coulomb's law, one that opens acts on nothing.
+    - `list_carrying(sap, world, first, capacity, count, friction_follows, moved, resumes)`: append the
+      contacts that take part to the `count` listed ones from `space_slot[first]` on; return the new count. A
+      contact is looked at after `moved` of the step `contact_slope`, or takes part if `resumes` is not 0 and
+      it has an impulse. With Coulomb's law, one that opens acts on nothing.
       With convex friction it may, if it slides, and so may friction with a held bound.
     - `has_room(sap, world, first, count, capacity)`: return whether the listed contacts are few enough to
       solve Coulomb's law quickly. Where constraints couple joints, those between two bodies that move count
@@ -102,6 +105,7 @@ def contact_list_functions(real: Any, linear: Any) -> SimpleNamespace:
         count: int,
         friction_follows: int,
         moved: real,
+        resumes: int,
     ) -> int: ...
 
     @wp.func_native(head + _ROOM)

@@ -418,7 +418,7 @@ def contact_space_functions(
         has_couplings = int(0)
         if wp.static(equality):
             has_couplings = count_couplings(sap, world)
-        count = list_carrying(sap, world, contact0, contact_capacity, 0, friction_follows, real(0.0))
+        count = list_carrying(sap, world, contact0, contact_capacity, 0, friction_follows, real(0.0), resumes)
         if friction_follows != 0 and count > FALLING_CONTACTS_MAX:
             if has_room(sap, world, contact0, count, contact_capacity) == 0:
                 return 0  # nor with those that close soon
@@ -427,7 +427,7 @@ def contact_space_functions(
             numbers_subtract(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction_momentum)
             measure_slopes(topology, dynamics, sap, world, sap.direction_momentum)
             falling = list_carrying(
-                sap, world, contact0, contact_capacity, count, friction_follows, real(FALLING_SHARE)
+                sap, world, contact0, contact_capacity, count, friction_follows, real(FALLING_SHARE), 0
             )
             if falling > CONTACTS_MAX:
                 # Those of the list would be solved first, only to find that the others close with them.
@@ -504,7 +504,7 @@ def contact_space_functions(
                 # Contacts that were left out may close.
                 measure_slopes(topology, dynamics, sap, world, sap.direction)
                 count = list_carrying(
-                    sap, world, contact0, contact_capacity, count, friction_follows, real(1.0)
+                    sap, world, contact0, contact_capacity, count, friction_follows, real(1.0), 0
                 )
         for slot in range(start, start + sap.contact_count[world]):
             if sap.contact_rn[slot] <= real(0.0):

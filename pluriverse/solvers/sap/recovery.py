@@ -46,40 +46,42 @@ SPEED_EXCESS = wp.constant(1.005)
 BIAS_SHARE_MIN = wp.constant(0.005)
 # Times that contacts are asked for less. The first time it is enough for a contact on its own; what gives way
 # less than its regularization takes more, and each time it is asked for four times as much less: twice as
-# much took eight times, and half as many iterations again where dozens of robots overlap.
+# much took eight times, and half as many iterations again where dozens of robots overlap. Points of one foot
+# that took turns used them up, and the fifth opened at any speed.
 ROUNDS_MAX = wp.constant(4)
 
 
 _LIMIT = """
     // Native: Warp's own loop finds each number of a contact by an index of its own.
-    const long long stride = sap.contact_velocity.strides[0];
     const int first = sap.contact_start.data[world], end = first + sap.contact_count.data[world];
-    auto number = [&](const auto& array, int slot) -> V& {
-        return *(V*)((char*)array.data + stride * slot);
+    auto at = [](const auto& array, int slot) -> decltype(*array.data)& {
+        return *(decltype(array.data))((char*)array.data + (long long)array.strides[0] * slot);
     };
     int limited = 0;
-    for (int slot = first; slot < end; ++slot) {
-        const V* velocity = &number(sap.contact_velocity, slot);
-        const V* impulse = &number(sap.contact_impulse, slot);
-        const V speed = velocity[2], s = number(sap.contact_dilation, slot);
-        V bias = number(sap.contact_bias, slot) + s;
-        const bool asks = bias > V(BIAS_SHARE_MIN) * wp::max(speed, V(0));
-        if (!(asks && number(sap.contact_rn, slot) > V(0))) continue;
-        const V work = impulse[0] * velocity[0] + impulse[1] * velocity[1] + impulse[2] * velocity[2];
-        const V work_max = number(sap.contact_work_max, slot);
-        const V speed_max = number(sap.contact_speed_max, slot);
-        V share = V(1);
-        if (work > V(WORK_EXCESS) * work_max) share = sqrt(work_max / work);
-        if (impulse[2] > V(0) && speed > V(SPEED_EXCESS) * speed_max) {
-            share = wp::min(share, speed_max / speed);
-        }
-        if (share < V(1) && speed > V(0)) {
-            limited = 1;
-            const V less = V(1 << 2 * round) * (V(1) - share) * speed;
-            // Never by more than it takes if nothing presses on it: asked for nothing, shapes would stay in
-            // each other.
-            bias = wp::max(bias - less, share * bias);
-            number(sap.contact_bias, slot) = bias - s;
+    // What acts comes first. Where it is asked for less, other points of its body would open it as fast the
+    // next time: so those that carry nothing yet, but part too fast, are asked for less with it.
+    for (int turn = 0; turn <= limited; ++turn) {
+        for (int slot = first; slot < end; ++slot) {
+            const V* velocity = (const V*)&at(sap.contact_velocity, slot);
+            const V* impulse = (const V*)&at(sap.contact_impulse, slot);
+            if ((impulse[2] > V(0)) != (turn == 0)) continue;
+            const V speed = velocity[2], s = at(sap.contact_dilation, slot);
+            V bias = at(sap.contact_bias, slot) + s;
+            const bool asks = bias > V(BIAS_SHARE_MIN) * wp::max(speed, V(0));
+            if (!(asks && at(sap.contact_rn, slot) > V(0))) continue;
+            const V work = impulse[0] * velocity[0] + impulse[1] * velocity[1] + impulse[2] * velocity[2];
+            const V work_max = at(sap.contact_work_max, slot), speed_max = at(sap.contact_speed_max, slot);
+            V share = V(1);
+            if (work > V(WORK_EXCESS) * work_max) share = sqrt(work_max / work);
+            if (speed > V(SPEED_EXCESS) * speed_max) share = wp::min(share, speed_max / speed);
+            if (share < V(1) && speed > V(0)) {
+                limited = 1;
+                const V less = V(1 << 2 * round) * (V(1) - share) * speed;
+                // Never by more than it takes if nothing presses on it: asked for nothing, shapes would stay
+                // in each other.
+                bias = wp::max(bias - less, share * bias);
+                at(sap.contact_bias, slot) = bias - s;
+            }
         }
     }
     return limited;
