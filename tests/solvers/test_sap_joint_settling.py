@@ -6,7 +6,7 @@ import warp as wp
 
 import pluriverse as pv
 from pluriverse.solvers.sap.joint_pieces import PIECES
-from pluriverse.solvers.sap.joint_settling import joint_settling_functions
+from pluriverse.solvers.sap.joint_settling import Settling, joint_settling_functions
 from pluriverse.solvers.sap.workspace import DRIVE, DRY_FRICTION
 
 loops = joint_settling_functions(wp.float64, wp.float64, wp.float64)
@@ -18,7 +18,7 @@ def begin_and_settle(
     terms: wp.array[int],
     values: wp.array2d[wp.float64],
     dt: wp.float64,
-    is_touched: int,
+    settling: int,
     first: int,
     count: int,
     held: int,
@@ -46,7 +46,7 @@ def begin_and_settle(
         values[7],
         values[8],
         dt,
-        is_touched,
+        settling,
         first,
         count,
         impulse,
@@ -64,12 +64,12 @@ def law(piece, v, offset, stiffness, limit):
     return (offset - stiffness * v, stiffness) if piece == 0 else (piece * limit, 0.0)
 
 
-@pytest.mark.parametrize("is_touched", [0, 1])
-def test_pieces_and_their_laws_follow_from_where_the_joint_would_go(is_touched):
+@pytest.mark.parametrize("settling", list(Settling))
+def test_pieces_and_their_laws_follow_from_where_the_joint_would_go(settling):
     """Drives and friction take the piece of z = p - (v - v_0 + R p) / (w + R), and its law at the start.
 
-    Friction that sticks at the start is kept, the joint that is held, and where contacts act, each whose
-    drive is not at its limit.
+    Until contacts are solved, friction that sticks at the start is kept, the joint that is held, and where
+    contacts act, each whose drive is not at its limit.
     """
     rng = np.random.default_rng(3)
     count, first = 200, 3
@@ -89,7 +89,7 @@ def test_pieces_and_their_laws_follow_from_where_the_joint_would_go(is_touched):
     impulse, curvature = (wp.zeros(count + first, dtype=wp.float64, device="cpu") for _ in range(2))
     begun, pieces = (wp.zeros(count + first, dtype=int, device="cpu") for _ in range(2))
     changes = wp.zeros(1, dtype=int, device="cpu")
-    inputs = [array(terms, int), array(values, wp.float64), DT, is_touched, first, count, held]
+    inputs = [array(terms, int), array(values, wp.float64), DT, int(settling), first, count, held]
     outputs = [impulse, curvature, begun, pieces, changes]
     wp.launch(begin_and_settle, dim=1, inputs=[*inputs, *outputs], device="cpu")
 
@@ -101,23 +101,28 @@ def test_pieces_and_their_laws_follow_from_where_the_joint_would_go(is_touched):
             (DRIVE, DT * offset[dof], DT * gain[dof], DT * limit[dof]),
             (DRY_FRICTION, 0.0, 1.0 / friction_r[dof], friction[dof]),
         ]
-        is_held = dof == held
+        is_solved, is_touched = settling is Settling.SOLVED, settling is Settling.TOUCHED
+        is_held = dof == held and not is_solved
         for index, (bit, v_0, stiffness, most) in enumerate(laws):
             if not terms[dof] & bit:
                 continue
             before[index] = after[index] = piece_of(v_0 - stiffness * start[dof], most)
             if is_touched and index == 0 and before[0] == 0:
                 is_held = True
-            if is_held or (is_touched and not terms[dof] & DRIVE) or (index == 1 and before[1] == 0):
+            if is_held or (is_touched and not terms[dof] & DRIVE):
+                continue
+            if index == 1 and before[1] == 0 and not is_solved:
                 continue
             p = law(before[index], end, v_0, stiffness, most)[0]
             z = p + (v_0 - stiffness * end - p) / (1.0 + scale[dof] * stiffness)
             after[index] = piece_of(z, most)
             for sign, piece in ((1.0, after[index]), (-1.0, before[index])):
                 expected += sign * np.array(law(piece, start[dof], v_0, stiffness, most))
+        # A piece that is replaced leaves no mark of a joint that is held.
+        keeps_mark = dof == held and before == after
         if terms[dof]:
             assert begun.numpy()[dof] == before[0] + 1 + 3 * (before[1] + 1)
-            assert pieces.numpy()[dof] == after[0] + 1 + 3 * (after[1] + 1) + PIECES * (dof == held)
+            assert pieces.numpy()[dof] == after[0] + 1 + 3 * (after[1] + 1) + PIECES * keeps_mark
         # A few operations, each rounded once.
         found = (impulse.numpy()[dof], curvature.numpy()[dof])
         np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-12)
@@ -194,9 +199,39 @@ def test_arms_that_touch_nothing_take_one_iteration():
 
 
 def test_arms_that_touch_the_ground_move_as_newtons_method_says():
-    """What settles is what the step begins with, and not its result."""
-    velocities, _ = _shake(-0.002)
+    """What settles is what the step begins with, and not its result.
+
+    Arms in the ground have bounds of recovery, each of which takes a further solve: 3.6 on average, and 4.5
+    where joints and contacts do not settle together.
+    """
+    velocities, iterations = _shake(-0.002)
+    assert iterations.mean() < 4.0
     assert np.abs(velocities - _shake(0.3)[0]).max() > 0.5  # contacts act
     tight = {"optimality_rel_tol": 1e-10, "cost_rel_tol": 0.0, "cost_abs_tol": 0.0}
     expected, _ = _shake(-0.002, **tight)
     np.testing.assert_allclose(velocities, expected, atol=1e-5)
+
+
+def test_a_joint_that_begins_to_slide_under_a_load_takes_one_iteration():
+    """A drive overcomes the dry friction F of a plate of mass M, on which a box of mass m sticks.
+
+    The law of both is (M + m) v = h (k_p (target - h v) - k_d v - F).
+    """
+    ke, kd, target, friction, mass, load = 400.0, 40.0, 0.01, 2.0, 1.5, 0.5
+    builder = pv.ModelBuilder()
+    plate = builder.add_link(xform=((0.0, 0.0, 0.5), (0.0, 0.0, 0.0, 1.0)), mass=mass, inertia=np.eye(3))
+    weightless = pv.ShapeConfig(density=0.0)
+    builder.add_shape_box(plate, hx=0.3, hy=0.3, hz=0.05, cfg=weightless)
+    drive = {"target_pos": target, "target_ke": ke, "target_kd": kd, "friction": friction}
+    height = ((0.0, 0.0, 0.5), (0.0, 0.0, 0.0, 1.0))
+    joint = builder.add_joint_prismatic(-1, plate, parent_xform=height, axis=(1.0, 0.0, 0.0), **drive)
+    builder.add_articulation([joint])
+    box = builder.add_body(xform=((0.0, 0.0, 0.6), (0.0, 0.0, 0.0, 1.0)), mass=load, inertia=np.eye(3) * 1e-3)
+    builder.add_shape_box(box, hx=0.05, hy=0.05, hz=0.05, cfg=weightless)
+    simulation = pv.Simulation(builder.finalize("cpu"), dt=DT, decimation=1, threads=1)
+    simulation.step()
+    assert simulation.solver.last_solve_iterations.numpy()[0] == 1
+    velocity = simulation.state.joint_qd.numpy()
+    expected = DT * (ke * target - friction) / (mass + load + DT * (DT * ke + kd))
+    # What sticks creeps, at the share of its friction that is left to the regularization.
+    np.testing.assert_allclose(velocity[[0, 1]], expected, rtol=1e-3)

@@ -53,7 +53,7 @@ from pluriverse.solvers.sap.contact_list import contact_list_functions
 from pluriverse.solvers.sap.coulomb import coulomb_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
-from pluriverse.solvers.sap.joint_settling import joint_settling_functions
+from pluriverse.solvers.sap.joint_settling import SETTLING_SOLVES_MAX, joint_settling_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, SPACE_HELD_CONTACTS_MAX, sap_struct
 from pluriverse.solvers.sap.world_motion import world_motion_functions
@@ -97,6 +97,7 @@ def contact_space_functions(
     solve_tree_up, solve_tree_down = trees.solve_tree_up, trees.solve_tree_down
     settling = joint_settling_functions(real, linear, dynamics_real, equality)
     begin_settling, settle_tree = settling.begin_settling, settling.settle_tree
+    settle_joints = settling.settle_joints
     numbers_clear = packed_rows(real).numbers_clear
     numbers = number_functions(real)
     numbers_add, numbers_linear = numbers.numbers_add, numbers.numbers_linear
@@ -435,12 +436,13 @@ def contact_space_functions(
             if falling <= wp.min(FALLING_CONTACTS_MAX, contact_capacity):
                 if has_room(sap, world, contact0, falling, contact_capacity) != 0:
                     count = falling
-        listed, known, settles = int(-1), int(0), int(0)
+        listed, known, settles, solves = int(-1), int(0), int(0), int(0)
         if resumes != 0:
             known = count
             for c in range(contact0, contact0 + wp.min(count, contact_capacity)):
                 sap.space_impulse[c] = sap.contact_impulse[sap.space_slot[c]]
-        while listed < count:
+        searching = int(1)
+        while searching != 0:
             if friction_follows != 0:
                 if has_room(sap, world, contact0, count, contact_capacity) == 0:
                     return 0
@@ -500,12 +502,19 @@ def contact_space_functions(
             numbers_add(sap.direction_momentum, dof0, dof_count, real(1.0), sap.direction)
             listed = count
             known = count
+            solves += 1
             if count < total:
                 # Contacts that were left out may close.
                 measure_slopes(topology, dynamics, sap, world, sap.direction)
                 count = list_carrying(
                     sap, world, contact0, contact_capacity, count, friction_follows, real(1.0), 0
                 )
+            searching = int(listed < count)
+            if searching == 0 and settles != 0 and solves < SETTLING_SOLVES_MAX:
+                if settle_joints(topology, sap, world, dt) != 0:
+                    if factorize_joints(topology, dynamics, sap, world, diag_shift) == 0:
+                        return 0
+                    searching = 1
         for slot in range(start, start + sap.contact_count[world]):
             if sap.contact_rn[slot] <= real(0.0):
                 sap.contact_slope[slot] = vec3()

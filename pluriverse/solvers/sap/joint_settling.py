@@ -1,4 +1,4 @@
-"""Pieces of the laws of driven joints, found before the contacts of a step are.
+"""Pieces of the laws of driven joints, found before the contacts of a step are, and again with them.
 
 Reads   the terms of joints, velocity and velocity_free, factors and L^-T g of trees in `contact_space`
 Writes  dof_impulse, dof_curvature, dof_pieces, hessian_row and direction of a tree that changed
@@ -13,8 +13,14 @@ Trees whose root is driven are moved, which are arms and fingers. Robots that st
 by contacts above all, and keep the pieces of their velocities. So do joints that contacts or constraints act
 on directly, a finger and what it presses on, and those that stick. Where contacts act on any joint of a tree,
 only drives that begin at their limits settle: an arm that rests on something took five solves otherwise.
+
+Once contacts are solved, all joints of such a world are looked at, and the contacts solved again from the
+impulses that they have. That takes new factors and a new mobility, but not the terms of all joints and
+contacts at the end of a whole step. An arm that held a fallen cube stuck and slid in turns, joint by joint,
+and took three whole steps in most of its steps.
 """
 
+import enum
 import functools
 from types import SimpleNamespace
 from typing import Any
@@ -31,11 +37,23 @@ from pluriverse.solvers.sap.workspace import DRIVE, DRY_FRICTION, sap_struct
 
 # Moves of a tree; the pieces that the last one ended in are not looked at again.
 MOVES_MAX = wp.constant(4)
+# Solves with all contacts that pieces may take, each with those that the one before ended in.
+SETTLING_SOLVES_MAX = wp.constant(5)
 # Added to `dof_pieces` of joints that contacts or constraints act on directly.
 HELD = wp.constant(PIECES)
 
+
+class Settling(enum.IntEnum):
+    """What joints settle with."""
+
+    ALONE = 0  # nothing acts on their tree
+    TOUCHED = 1  # contacts act on it, whose impulses are not known
+    SOLVED = 2  # contacts whose impulses were found
+
+
 _LAWS = (
     f"constexpr int DRIVE = {DRIVE}, DRY = {DRY_FRICTION}, HELD = {PIECES};"
+    f"constexpr int TOUCHED = {Settling.TOUCHED:d}, SOLVED = {Settling.SOLVED:d};"
     + """
     auto piece_of = [](const V y, const V most) { return (y > most ? 1 : 0) - (y < -most ? 1 : 0); };
     auto value_of = [](const int piece, const V y, const V most) {
@@ -64,15 +82,15 @@ _SETTLE = """
     int changes = 0;
     for (int d = first; d < first + count; ++d) {
         const int has = terms.data[d];
-        if (!(has & (DRIVE | DRY)) || dof_pieces.data[d] >= HELD) continue;
-        const V start = velocity.data[d], end = velocity_free.data[d] + change.data[d];
-        bool is_pushed = !is_touched;
+        if (!(has & (DRIVE | DRY)) || (settling != SOLVED && dof_pieces.data[d] >= HELD)) continue;
+        const V start = velocity.data[d], end = origin.data[d] + change.data[d];
+        bool is_pushed = settling != TOUCHED;
         if (!is_pushed && (has & DRIVE)) {
             const V y = dt * (drive_offset.data[d] - drive_gain.data[d] * start);
             is_pushed = piece_of(y, dt * drive_limit.data[d]) != 0;
         }
         if (!is_pushed) continue;
-        const int drive = dof_pieces.data[d] % 3 - 1, friction = dof_pieces.data[d] / 3 - 1;
+        const int drive = dof_pieces.data[d] % 3 - 1, friction = dof_pieces.data[d] / 3 % 3 - 1;
         const V mobility = scale.data[d];
         int next = drive, next_dry = friction;
         if (has & DRIVE) {
@@ -89,7 +107,7 @@ _SETTLE = """
         if (has & DRY) {
             const V stiffness = V(1) / friction_regularization.data[d], most = friction_impulse.data[d];
             const V begun = -stiffness * start, y = -stiffness * end, p = value_of(friction, y, most);
-            if (piece_of(begun, most) != 0) {
+            if (settling == SOLVED || piece_of(begun, most) != 0) {
                 next_dry = piece_of(p + (y - p) / (mobility * stiffness + V(1)), most);
             }
             if (next_dry != friction) {
@@ -139,7 +157,7 @@ def joint_settling_functions(
     def settle_dofs(
         terms: wp.array[int],
         velocity: wp.array[real],
-        velocity_free: wp.array[real],
+        origin: wp.array[real],
         change: wp.array[real],
         scale: wp.array[real],
         drive_offset: wp.array[real],
@@ -148,7 +166,7 @@ def joint_settling_functions(
         friction_regularization: wp.array[real],
         friction_impulse: wp.array[real],
         dt: real,
-        is_touched: int,
+        settling: int,
         first: int,
         count: int,
         dof_impulse: wp.array[real],
@@ -225,12 +243,12 @@ def joint_settling_functions(
         last = first + begin + count - 1
         row = topology.dof_row[first + begin]
         row_size = topology.dof_row[last] + topology.dof_depth[last] + 1 - row
-        is_touched = int(0)
+        settling = int(Settling.ALONE)
         for c in range(contact0, contact0 + contact_count):
             slot = sap.space_slot[c]
             dof_a, dof_b = sap.contact_dof0[slot] - begin, sap.contact_dof1[slot] - begin
             if (dof_a >= 0 and dof_a < count) or (dof_b >= 0 and dof_b < count):
-                is_touched = 1
+                settling = int(Settling.TOUCHED)
         move = int(0)
         while move < MOVES_MAX:
             move += 1
@@ -259,7 +277,7 @@ def joint_settling_functions(
                 sap.friction_regularization,
                 sap.friction_impulse,
                 dt,
-                is_touched,
+                settling,
                 dof0 + begin,
                 count,
                 sap.dof_impulse,
@@ -295,9 +313,35 @@ def joint_settling_functions(
                 solve_tree_up(topology, sap, world, tree)
         return 1
 
+    @wp.func(inline=True)
+    def settle_joints(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real) -> int:
+        """Replace pieces that `direction` does not end in; return the number of those replaced."""
+        template = topology.world_template[world]
+        dof0 = topology.world_dof[world]
+        return settle_dofs(
+            sap.dof_terms,
+            sap.velocity,
+            sap.velocity,
+            sap.direction,
+            sap.dof_scale,
+            sap.drive_offset,
+            sap.drive_gain,
+            sap.drive_limit,
+            sap.friction_regularization,
+            sap.friction_impulse,
+            dt,
+            int(Settling.SOLVED),
+            dof0,
+            topology.template_dof[template + 1] - topology.template_dof[template],
+            sap.dof_impulse,
+            sap.dof_curvature,
+            sap.dof_pieces,
+        )
+
     return SimpleNamespace(
         begin_settling=begin_settling,
         settle_tree=settle_tree,
+        settle_joints=settle_joints,
         begin_dofs=begin_dofs,
         settle_dofs=settle_dofs,
     )
