@@ -39,13 +39,9 @@ from pluriverse.solvers.sap.equality_terms import set_equality_terms
 from pluriverse.solvers.sap.inspection import ConvexProblem, convex_problem
 from pluriverse.solvers.sap.joint_terms import set_joint_terms
 from pluriverse.solvers.sap.moment_terms import set_moment_terms
-from pluriverse.solvers.sap.newton import (
-    START_OLD,
-    START_SOLUTION,
-    START_WRITTEN,
-    minimize_objectives,
-)
+from pluriverse.solvers.sap.newton import minimize_objectives
 from pluriverse.solvers.sap.options import SapOptions, check_option_names
+from pluriverse.solvers.sap.progress import START_OLD, START_SOLUTION, START_WRITTEN
 from pluriverse.solvers.sap.restitution import add_restitutions
 from pluriverse.solvers.sap.spring_terms import SpringSet, set_spring_terms
 from pluriverse.solvers.sap.step_status import StepStatus, finalize_steps

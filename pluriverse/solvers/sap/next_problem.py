@@ -1,0 +1,128 @@
+"""The next problem of a world: what is solved anew, from where it is, once a problem is solved.
+
+Reads   the solution, impulses and velocities of contacts
+Writes  contact_bias, contact_dilation and bounds of work, and what the next step is to be (`progress.py`)
+
+- Contacts that do more work than they may are asked for less (`recovery.py`).
+- With convex friction, sliding contacts are asked for less by as much as it parts them (`dilation.py`).
+- A heap that is far from its solution begins again, from sweeps over its impulses (`impulse_sweeps.py`).
+"""
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.dense import packed_rows
+from pluriverse.model import Topology
+from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, dilation_functions
+from pluriverse.solvers.sap.friction_bound import friction_bound_functions
+from pluriverse.solvers.sap.held_states import held_state_functions
+from pluriverse.solvers.sap.impulse_sweeps import SWEEP_ITERATION, SWEEP_SHARE, impulse_sweep_functions
+from pluriverse.solvers.sap.options import newton_options_struct
+from pluriverse.solvers.sap.progress import (
+    COULOMB_ITERATIONS_MAX,
+    ITERATING,
+    SOLVES_MAX,
+    SOLVING,
+    progress_struct,
+)
+from pluriverse.solvers.sap.recovery import recovery_functions
+from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.world_motion import world_motion_functions
+
+
+@functools.cache
+def next_problem_functions(
+    real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool
+) -> SimpleNamespace:
+    """Return `pose_next`, `begin_convex` and `begin_from_sweeps` for the given precisions."""
+    DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
+    Options, Progress = newton_options_struct(real), progress_struct(real)
+    limit_recovery = recovery_functions(real, linear).limit_recovery
+    release_bounds = friction_bound_functions(real, linear).release_bounds
+    dilation = dilation_functions(real, linear)
+    begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
+    end_dilation = dilation.end_dilation
+    shift_velocities = held_state_functions(real, linear).shift_velocities
+    sweep_impulses = impulse_sweep_functions(real, linear, dynamics_real).sweep_impulses
+    motion = world_motion_functions(real, linear, dynamics_real, equality, moments)
+    measure_velocity = motion.measure_velocity
+    copy_numbers = packed_rows(real).rows_copy
+    holds_states = linear is real and not moments
+
+    @wp.func(inline=True)
+    def pose(at: wp.ref[Progress]):
+        """Go on with another problem, whose cost is not to be compared with that of the last one."""
+        at.is_posed = 1
+        at.alpha = real(0.0)
+        at.by_optimality = 0
+        at.by_cost = 0
+        at.running = 1
+
+    @wp.func(inline=True)
+    def pose_next(options: wp.ref[Options], sap: wp.ref[SapData], world: int, at: wp.ref[Progress]):
+        """Pose another problem where the last one is solved, but not yet the step."""
+        if limit_recovery(sap, world, at.recovery_round) != 0:
+            pose(at)
+            at.recovery_round += 1
+            at.coulomb_end = at.iterations + COULOMB_ITERATIONS_MAX
+            is_direct = at.coulomb != 0 and at.solves > 0 and at.iterations == 0
+            if is_direct and at.solves + SOLVES_MAX < options.iterations_max:
+                at.phase = SOLVING
+                at.first_solve = at.solves
+                at.has_momenta = 0
+        elif at.iterations < DILATION_ITERATIONS_MAX:
+            if correct_dilation(sap, world, at.dilation_round) != 0:
+                pose(at)
+                at.dilation_round += 1
+                if wp.static(holds_states):
+                    if at.few_contacts == 0 and at.is_plain != 0:
+                        at.holds = 1
+                        shift_velocities(sap, world)
+
+    @wp.func(inline=True)
+    def begin_convex(sap: wp.ref[SapData], world: int, is_solution: int, at: wp.ref[Progress]):
+        """Make friction convex, but for what `dilation` takes out of it."""
+        at.coulomb = 0
+        release_bounds(sap, world)
+        begin_dilation(sap, world, is_solution)
+        at.sweep_iteration = wp.where(at.is_plain != 0, at.iterations + SWEEP_ITERATION, -1)
+        at.dilation_round = 0
+        at.alpha = real(0.0)
+        at.phase = ITERATING
+
+    @wp.func(inline=True)
+    def begin_from_sweeps(
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
+        at: wp.ref[Progress],
+    ) -> int:
+        """Begin again from sweeps over the impulses of a heap; return whether it did."""
+        if at.iterations != at.sweep_iteration:
+            return 0
+        if at.norm <= real(SWEEP_SHARE) * at.scale:
+            at.sweep_iteration = -1  # a pile at rest is as good as solved
+        if at.running == 0 or at.is_posed != 0 or at.sweep_iteration < 0:
+            return 0
+        at.sweep_iteration = -1
+        swept = sweep_impulses(topology, dynamics, sap, world)
+        if swept == 0:
+            return 0
+        if swept < 0:
+            copy_numbers(sap.velocity_start, at.dof0, at.dof_count, sap.velocity, at.dof0)
+        measure_velocity(topology, dynamics, sap, world)
+        end_dilation(sap, world)
+        begin_dilation(sap, world, 1)
+        at.dilation_round = 0
+        at.has_momenta = 0
+        at.alpha = real(0.0)
+        return 1
+
+    return SimpleNamespace(
+        pose_next=pose_next, begin_convex=begin_convex, begin_from_sweeps=begin_from_sweeps
+    )
