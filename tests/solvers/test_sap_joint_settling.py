@@ -201,11 +201,11 @@ def test_arms_that_touch_nothing_take_one_iteration():
 def test_arms_that_touch_the_ground_move_as_newtons_method_says():
     """What settles is what the step begins with, and not its result.
 
-    Arms in the ground have bounds of recovery, each of which takes a further solve: 3.6 on average, and 4.5
-    where joints and contacts do not settle together.
+    Of arms that touch the ground with hardly any depth, 86 % take one iteration, and 77 % where joints and
+    contacts do not settle together. Deeper ones get bounds of recovery, which take further solves.
     """
-    velocities, iterations = _shake(-0.002)
-    assert iterations.mean() < 4.0
+    assert (_shake(-0.0001)[1] == 1).mean() > 0.82
+    velocities, _ = _shake(-0.002)
     assert np.abs(velocities - _shake(0.3)[0]).max() > 0.5  # contacts act
     tight = {"optimality_rel_tol": 1e-10, "cost_rel_tol": 0.0, "cost_abs_tol": 0.0}
     expected, _ = _shake(-0.002, **tight)
