@@ -5,7 +5,8 @@ actuators that can be no drive. In a builder for MuJoCo, only position and veloc
 exactly, alone on their joint, become drives.
 """
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def add_drives(
         if namespace.is_asked and actuator not in servos:
             continue
         name = model.actuator(actuator).name or f"actuator {actuator}"
-        levers = tendon_levers(model, actuator) or {int(model.actuator_trnid[actuator, 0]): (1.0, 1.0)}
+        levers = _levers(model, actuator)
         reason = _unsupported(model, actuator, levers, link_of_joint, robot)
         if reason:
             if not unkept_actuator(source, actuator, options):
@@ -82,20 +83,29 @@ def add_drives(
     return servos
 
 
+def _is_on_joint(model: Any, actuator: int) -> bool:
+    return int(model.actuator_trntype[actuator]) in (TRN_JOINT, TRN_JOINT_IN_PARENT)
+
+
+def _levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]]:
+    """Return the joints that an actuator may drive, each with its lever (`tendon_levers`)."""
+    if _is_on_joint(model, actuator):
+        return {int(model.actuator_trnid[actuator, 0]): (1.0, 1.0)}
+    return tendon_levers(model, actuator)
+
+
 def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescription) -> dict[int, int]:
-    """Return the actuators that are drives exactly, and whether they follow a position or a velocity."""
-    acting: dict[int, int] = {}
-    only_on_joints = True
-    for actuator in range(actuator_count(model)):
-        if int(model.actuator_trntype[actuator]) in (TRN_JOINT, TRN_JOINT_IN_PARENT):
-            joint = int(model.actuator_trnid[actuator, 0])
-            acting[joint] = acting.get(joint, 0) + 1
-        else:
-            only_on_joints = False
+    """Return the actuators that are drives exactly, and whether they follow a position or a velocity.
+
+    Those on tendons are not: MuJoCo keeps a tendon's one force, in place of a drive for each of its joints.
+    """
+    on_joints = [actuator for actuator in range(actuator_count(model)) if _is_on_joint(model, actuator)]
+    only_on_joints = len(on_joints) == actuator_count(model)
+    acting = Counter(int(model.actuator_trnid[actuator, 0]) for actuator in on_joints)
     result = {}
-    for actuator in range(actuator_count(model)):
+    for actuator in on_joints:
         joint = int(model.actuator_trnid[actuator, 0])
-        if _unsupported(model, actuator, [joint], link_of_joint, robot) or acting.get(joint, 0) > 1:
+        if _unsupported(model, actuator, [joint], link_of_joint, robot) or acting[joint] > 1:
             continue
         gain, bias = float(model.actuator_gainprm[actuator, 0]), model.actuator_biasprm[actuator, :3]
         low, high = model.actuator_forcerange[actuator]
@@ -124,7 +134,7 @@ def _move_springs(model: Any, link_of_joint: dict[int, int], robot: RobotDescrip
     acted = {
         int(model.actuator_trnid[actuator, 0])
         for actuator in range(actuator_count(model))
-        if int(model.actuator_trntype[actuator]) in (TRN_JOINT, TRN_JOINT_IN_PARENT)
+        if _is_on_joint(model, actuator)
     }
     for joint, link in link_of_joint.items():
         dof = robot.links[link].joint.dof
@@ -168,8 +178,7 @@ def _unsupported(
     model: Any, actuator: int, joints: Collection[int], link_of_joint: dict[int, int], robot: RobotDescription
 ) -> str:
     """Return why an actuator cannot be a drive of `joints`, or an empty text."""
-    is_on_joint = int(model.actuator_trntype[actuator]) in (TRN_JOINT, TRN_JOINT_IN_PARENT)
-    if not is_on_joint and not tendon_levers(model, actuator):
+    if not joints:
         return "its transmission is not a joint"
     if not link_of_joint.keys() >= set(joints):
         return "its joint was removed by floating=False"

@@ -50,7 +50,8 @@ def _coupled_joints(model: Any, joint: int) -> dict[int, float]:
             # q1 - q1_0 = p(q2 - q2_0)
             offset, ratio, *further = (float(value) for value in model.eq_data[equality, :5])
             origins = model.qpos0[model.jnt_qposadr[[first, second]]]
-            if ratio == 0.0 or any(further) or offset + origins[0] != ratio * origins[1]:
+            is_through_zero = np.isclose(offset + origins[0], ratio * origins[1], rtol=1e-9, atol=1e-12)
+            if ratio == 0.0 or any(further) or not is_through_zero:
                 continue
             if second in ratios:
                 ratios.setdefault(first, ratio * ratios[second])

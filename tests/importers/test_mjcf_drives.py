@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from pluriverse import ModelBuilder, SolverMuJoCo
 from pluriverse.importers import AssetWarning, ImportSeverity
 from pluriverse.types import JointTargetMode
 from tests.importers.test_mjcf_elements import import_mjcf, pendulum
@@ -166,3 +167,27 @@ def test_actuator_of_other_tendons_is_no_drive(change):
     with pytest.warns(AssetWarning, match="its transmission is not a joint"):
         builder, _ = import_mjcf(GRIPPER.replace(*change))
     assert not np.any(builder.joint_target_ke)
+
+
+def test_a_coupling_through_zero_up_to_rounding_is_one():
+    """0.1 times 0.7, both of which files write, is not 0.07."""
+    text = GRIPPER.replace('coef="-0.75"', 'coef="0.75"').replace("0 -2 0", "0 0.1 0")
+    text = text.replace('name="left"', 'name="left" ref="0.7"').replace(
+        'name="right"', 'name="right" ref="0.07"'
+    )
+    builder, report = import_mjcf(text)
+    assert not any("actuator" in entry.feature for entry in report.entries)
+    assert list(builder.joint_target_mode) == [JointTargetMode.POSITION] * 2
+
+
+def test_a_gripper_stays_on_its_tendon_for_mujoco():
+    """With MuJoCo's own attributes, `control.mujoco.ctrl` commands it, also where it is an exact servo."""
+    servo = '<position name="close" tendon="both" kp="100"/>'
+    text = GRIPPER[: GRIPPER.index("<general")] + servo + "</actuator></mujoco>"
+    builder = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(builder)
+    builder.add_mjcf(text)
+    assert not np.any(builder.joint_target_ke)
+    model = SolverMuJoCo(builder.finalize("cpu")).mj_model
+    assert list(model.actuator_trntype) == [mujoco.mjtTrn.mjTRN_TENDON]
+    assert model.actuator_biasprm[0, 1] == -100.0

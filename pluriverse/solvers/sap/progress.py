@@ -82,8 +82,8 @@ def progress_struct(real: Any) -> Any:
         first_solve: int  # what `solves` was when the present problem was posed
         settled: int  # joints were settled while a direction was found
         holds: int  # the step holds the states of contacts (`held_states.py`)
-        has_factors: int
-        keeps_factors: int  # how many steps the factors have been kept for
+        has_factors: int  # those of the last step can be taken again
+        keeps_factors: int  # the next step takes them, whole
         coupled_count: int  # blocks of the Hessian that couple trees
         tree_contact_count: int  # contacts of the Hessian of a few coupled trees
 
