@@ -18,6 +18,8 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.precompiled_headers import seal_headers
+
 # Warp puts this at the top of sources that do without a type of numbers whose operators take a third of the
 # time for its headers. Given to the compiler as an argument, it holds for the precompiled headers, too.
 WITHOUT_BFLOAT16 = "#define WP_NO_BFLOAT16\n"
@@ -62,6 +64,11 @@ def install() -> None:
     if build is None or compile_source is None or hasattr(compile_source, "simplifies"):
         return  # Warp compiles in another way, or this was done before
 
+    def compile_sealed(*arguments: Any, **options: Any) -> Any:
+        result = compile_source(*arguments, **options)
+        seal_headers(options.get("pch_dir"))
+        return result
+
     @functools.wraps(compile_source)
     def build_cpu(obj_path: Any, cpp_path: Any, *arguments: Any, **options: Any) -> Any:
         path = Path(cpp_path)
@@ -73,8 +80,8 @@ def install() -> None:
             flags = f"{options.get('extra_flags', '')} {FLAGS}"
             # A compiler that does not know one of the flags, or is given it twice, has to do without.
             with contextlib.suppress(Exception):
-                return compile_source(obj_path, cpp_path, *arguments, **options | {"extra_flags": flags})
-        return compile_source(obj_path, cpp_path, *arguments, **options)
+                return compile_sealed(obj_path, cpp_path, *arguments, **options | {"extra_flags": flags})
+        return compile_sealed(obj_path, cpp_path, *arguments, **options)
 
     build_cpu.simplifies = True  # type: ignore[attr-defined]
     build.build_cpu = build_cpu

@@ -1,17 +1,21 @@
 """Precompiled headers: those of Warp, which all threads that compile share, now and in later processes.
 
 Warp precompiles its headers in every thread that compiles, which takes one to two seconds each, and drops
-them with the process. Here they are kept beside the kernels. Headers that the compiler cannot use, such as
-those of a file that was damaged, are removed by Warp, which then compiles without them.
+them with the process. Here they are kept beside the kernels, each file with a checksum. A damaged file, such
+as one that was not yet on the disk when a machine lost power, can crash the compiler and with it the process.
+So a process removes what does not match its checksum before it compiles for the first time.
 """
 
+import contextlib
 import hashlib
 import os
-import types
 from pathlib import Path
 from typing import Any
 
 import warp as wp
+
+# Names of headers that the compiler for CPUs makes.
+_HEADERS = "builtin_*.pch"
 
 
 class _SharedFolders(dict[int, Any]):
@@ -33,6 +37,50 @@ class _SharedFolders(dict[int, Any]):
         return self._shared
 
 
+class _KeptFolder:
+    """A folder of headers that outlives the process. Those that were damaged are removed on first use."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_checked = False
+
+    @property
+    def name(self) -> str:
+        """Path of the folder, as Warp asks for it when it compiles, one thread at a time."""
+        if not self._is_checked:
+            self._is_checked = True
+            for header in self._path.glob(_HEADERS):
+                _remove_if_damaged(header)
+        return str(self._path)
+
+
+def seal_headers(folder: str | Path | None) -> None:
+    """Write the checksums of headers that have none, once the compiler has made or used them."""
+    if folder is None:
+        return
+    for header in Path(folder).glob(_HEADERS):
+        seal = _seal_of(header)
+        if not seal.exists():
+            with contextlib.suppress(OSError):  # without a checksum it is made anew by the next process
+                seal.write_text(_checksum(header), encoding="ascii")
+
+
+def _remove_if_damaged(header: Path) -> None:
+    with contextlib.suppress(OSError):
+        seal = _seal_of(header)
+        if not seal.exists() or seal.read_bytes() != _checksum(header).encode():
+            seal.unlink(missing_ok=True)
+            header.unlink(missing_ok=True)
+
+
+def _seal_of(header: Path) -> Path:
+    return header.with_name(f"{header.name}.sha256")
+
+
+def _checksum(header: Path) -> str:
+    return hashlib.sha256(header.read_bytes()).hexdigest()
+
+
 def share_headers() -> None:
     """Let all threads use the headers that are kept beside the kernels, from now on.
 
@@ -45,7 +93,7 @@ def share_headers() -> None:
         return  # Warp keeps them in another way, or they are shared already
     kept = _kept_folder(context)
     if kept is not None:
-        runtime._pch_dirs = _SharedFolders(folders, types.SimpleNamespace(name=str(kept)))
+        runtime._pch_dirs = _SharedFolders(folders, _KeptFolder(kept))
         return
     for folder in list(folders.values()):
         if os.listdir(folder.name):

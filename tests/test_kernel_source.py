@@ -107,6 +107,28 @@ def test_flags_are_for_modules_of_this_package_and_for_compilers_that_know_them(
         assert calls == expected
 
 
+def test_headers_are_sealed_when_a_module_has_been_compiled(monkeypatch, tmp_path):
+    """Otherwise the next process would not trust them, and precompile them again."""
+
+    def build_cpu(obj_path, cpp_path, pch_dir=None, extra_flags=""):
+        (tmp_path / "builtin_1.pch").write_text("headers")
+        if fails:
+            raise RuntimeError("damaged headers")
+
+    monkeypatch.setattr(wp._src.build, "build_cpu", build_cpu)
+    install()
+    source = tmp_path / f"{OWN}step_1a2b.cpp"
+    source.write_text(SOURCE)
+    seal = tmp_path / "builtin_1.pch.sha256"
+    fails = True
+    with pytest.raises(RuntimeError):
+        wp._src.build.build_cpu("", source, pch_dir=str(tmp_path))
+    assert not seal.exists()
+    fails = False
+    wp._src.build.build_cpu("", source, pch_dir=str(tmp_path))
+    assert seal.exists()
+
+
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the target is one of x86")
 def test_flags_do_not_outlast_the_modules_of_this_package(tmp_path):
     """Kernels of others become the same code before and after, with copies of the bodies of their loops."""

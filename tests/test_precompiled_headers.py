@@ -7,7 +7,7 @@ from pathlib import Path
 import warp as wp
 
 from pluriverse import precompiled_headers
-from pluriverse.precompiled_headers import share_headers
+from pluriverse.precompiled_headers import seal_headers, share_headers
 
 
 def folder(path, *files):
@@ -49,6 +49,32 @@ def test_headers_are_kept_for_later_processes(monkeypatch, tmp_path):
     assert sorted(str(path) for path in tmp_path.iterdir()) == sorted(set(names))
     shutil.rmtree(tmp_path)  # a cache that was cleared meanwhile
     assert Path(context.runtime.get_clang_pch_dir()).is_dir()
+
+
+def test_headers_that_were_damaged_are_made_anew(monkeypatch, tmp_path):
+    """The first compile of a process removes what has no checksum or another one, and later ones nothing."""
+    wp.init()
+    runtime = wp._src.context.runtime
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    monkeypatch.setattr(runtime, "_pch_dirs", {})
+    share_headers()
+    kept = Path(runtime.get_clang_pch_dir())
+    names = ("builtin_whole.pch", "builtin_zeros.pch", "builtin_short.pch")
+    for name in names:
+        (kept / name).write_bytes(bytes(range(256)))
+    seal_headers(kept)
+    (kept / names[1]).write_bytes(bytes(256))
+    (kept / names[2]).write_bytes(bytes(range(100)))
+    (kept / "builtin_unsealed.pch").write_bytes(bytes(range(256)))
+    (kept / "of_another_compiler.pch").write_bytes(bytes(256))
+    monkeypatch.setattr(runtime, "_pch_dirs", {})
+    share_headers()  # another process
+    assert runtime.get_clang_pch_dir() == str(kept)
+    left = {"builtin_whole.pch", "builtin_whole.pch.sha256", "of_another_compiler.pch"}
+    assert {path.name for path in kept.iterdir()} == left
+    (kept / names[1]).write_bytes(bytes(range(256)))  # which a thread has made and not yet sealed
+    assert runtime.get_clang_pch_dir() == str(kept)
+    assert {path.name for path in kept.iterdir()} == {*left, names[1]}
 
 
 def test_headers_are_not_kept_without_a_cache(monkeypatch, tmp_path):
