@@ -13,9 +13,10 @@ from pluriverse.importers.joint_chains import merge_joint_chains
 from pluriverse.importers.mass_repair import repair_masses
 from pluriverse.importers.mechanics import merge_welded_links
 from pluriverse.importers.mjcf_actuators import add_drives
-from pluriverse.importers.mjcf_bodies import FREE, add_links
+from pluriverse.importers.mjcf_bodies import add_links
 from pluriverse.importers.mjcf_custom import MjcfCustom
 from pluriverse.importers.mjcf_edit import edit_document
+from pluriverse.importers.mjcf_enums import MjJoint
 from pluriverse.importers.mjcf_equality import add_equalities
 from pluriverse.importers.mjcf_geoms import add_shapes
 from pluriverse.importers.mjcf_keyframe import (
@@ -64,7 +65,7 @@ def import_mjcf(
         path_resolver=path_resolver,
     )
     is_mounted = attachment.parent_body >= 0 and options["base_joint"] is None
-    if is_mounted and options["floating"] is None and np.sum(document.model.jnt_type == FREE) == 1:
+    if is_mounted and options["floating"] is None and np.sum(document.model.jnt_type == MjJoint.FREE) == 1:
         settings["floating"] = False  # a joint to that body takes the place of the free one
     custom.bind(document)
     check_numbers(document)

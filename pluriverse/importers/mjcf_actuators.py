@@ -13,7 +13,7 @@ import numpy as np
 
 from pluriverse.importers.actuator_drives import ActuatorTerm, set_drive, symmetric_limit
 from pluriverse.importers.description import DofDescription, RobotDescription
-from pluriverse.importers.mjcf_bodies import SLIDE
+from pluriverse.importers.mjcf_enums import MjJoint, MjTrn
 from pluriverse.importers.mjcf_rows import actuator_count, unkept_actuator
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.mjcf_tendon_levers import tendon_levers
@@ -21,7 +21,6 @@ from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import JointTargetMode
 
-TRN_JOINT, TRN_JOINT_IN_PARENT = 0, 1  # mujoco.mjtTrn
 GAIN_FIXED, GAIN_AFFINE = 0, 1  # mujoco.mjtGain
 BIAS_NONE, BIAS_AFFINE = 0, 1  # mujoco.mjtBias
 
@@ -72,7 +71,7 @@ def add_drives(
     for joint, parts in terms.items():
         dof = robot.links[link_of_joint[joint]].joint.dof
         assert dof is not None
-        length = options["scale"] if model.jnt_type[joint] == SLIDE else 1.0
+        length = options["scale"] if model.jnt_type[joint] == MjJoint.SLIDE else 1.0
         set_drive(dof, parts, model.joint(joint).name or f"joint {joint}", length, report)
         if model.jnt_actfrclimited[joint]:
             low, high = model.jnt_actfrcrange[joint]
@@ -84,7 +83,7 @@ def add_drives(
 
 
 def _is_on_joint(model: Any, actuator: int) -> bool:
-    return int(model.actuator_trntype[actuator]) in (TRN_JOINT, TRN_JOINT_IN_PARENT)
+    return int(model.actuator_trntype[actuator]) in (MjTrn.JOINT, MjTrn.JOINT_IN_PARENT)
 
 
 def _levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]]:

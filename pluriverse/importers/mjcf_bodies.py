@@ -21,13 +21,13 @@ from pluriverse.importers.description import (
 )
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_axis_angle, quat_from_wxyz
+from pluriverse.importers.mjcf_enums import MjJoint
 from pluriverse.importers.mjcf_repair import BOUND
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import JointTargetMode, JointType
 
-FREE, BALL, SLIDE, HINGE = range(4)  # mujoco.mjtJoint
 NO_JOINT = -1  # index of a joint that the importer adds
 
 
@@ -106,7 +106,7 @@ def _joints(
     frame = make_frame(model.body_pos[body], quat_from_wxyz(model.body_quat[body])).scaled(options["scale"])
     first = int(model.body_jntadr[body])
     joints = range(first, first + int(model.body_jntnum[body]))
-    has_free_joint = len(joints) > 0 and model.jnt_type[joints[0]] == FREE
+    has_free_joint = len(joints) > 0 and model.jnt_type[joints[0]] == MjJoint.FREE
     if is_base and options["floating"] is True and not has_free_joint:
         if joints:
             raise AssetError(
@@ -158,7 +158,7 @@ def _joint(
     kind = int(model.jnt_type[joint])
     dof = int(model.jnt_dofadr[joint])
     number = joint - int(model.body_jntadr[model.jnt_bodyid[joint]])
-    default_name = "floating_base" if kind == FREE else f"joint_{number}" if number else "joint"
+    default_name = "floating_base" if kind == MjJoint.FREE else f"joint_{number}" if number else "joint"
     name = model.joint(joint).name or default_name
     label = f"{path}/{name}"
     _report_joint(model, joint, dof, name, kind, options, report)
@@ -166,9 +166,9 @@ def _joint(
     damping = float(model.dof_damping[dof])
     friction = float(model.dof_frictionloss[dof])
     custom, origin = options["custom"].of_joint(joint), ("joint", joint)
-    if kind in (FREE, BALL):
+    if kind in (MjJoint.FREE, MjJoint.BALL):
         custom |= options["custom"].of_dof(joint, name)
-    if kind == FREE:
+    if kind == MjJoint.FREE:
         return dataclasses.replace(
             _free_joint(label, frame),
             armature=armature,
@@ -178,7 +178,7 @@ def _joint(
             origin=origin,
         )
     anchor = make_frame(options["scale"] * model.jnt_pos[joint])
-    if kind == BALL:
+    if kind == MjJoint.BALL:
         return JointDescription(
             label,
             JointType.BALL,
@@ -192,12 +192,12 @@ def _joint(
             custom=custom,
             origin=origin,
         )
-    length = options["scale"] if kind == SLIDE else 1.0
+    length = options["scale"] if kind == MjJoint.SLIDE else 1.0
     axis = np.array(model.jnt_axis[joint])
     reference = length * float(model.qpos0[model.jnt_qposadr[joint]])
     # The coordinate is `ref` at the authored pose of the body, so the joint frame is offset backwards by it.
     back = make_frame(quat=quat_from_axis_angle(axis, -reference))
-    if kind == SLIDE:
+    if kind == MjJoint.SLIDE:
         back = make_frame(-reference * axis)
     description = DofDescription(
         axis,
@@ -221,7 +221,7 @@ def _joint(
         description.effort_limit = np.inf
     return JointDescription(
         label,
-        JointType.PRISMATIC if kind == SLIDE else JointType.REVOLUTE,
+        JointType.PRISMATIC if kind == MjJoint.SLIDE else JointType.REVOLUTE,
         parent_frame=frame @ anchor @ back,
         child_frame=anchor,
         dof=description,
@@ -235,16 +235,16 @@ def _joint(
 def _report_joint(
     model: Any, joint: int, dof: int, name: str, kind: int, options: MjcfSettings, report: ImportReport
 ) -> None:
-    if kind == BALL and model.jnt_limited[joint]:
+    if kind == MjJoint.BALL and model.jnt_limited[joint]:
         report.add("limit of a ball joint", name, "it turns without limit")
-    kept = kind == BALL and options["custom"].namespace.keeps
+    kept = kind == MjJoint.BALL and options["custom"].namespace.keeps
     if (
-        kind in (BALL, FREE)
+        kind in (MjJoint.BALL, MjJoint.FREE)
         and model.jnt_stiffness[joint] != 0.0
         and not (kept and kept("stiffness of a ball joint", name))
     ):
         report.add("stiffness of a ball or free joint", name, "it has no spring")
-    if kind == FREE and np.any(model.body_ipos[model.jnt_bodyid[joint]] != 0.0):
+    if kind == MjJoint.FREE and np.any(model.body_ipos[model.jnt_bodyid[joint]] != 0.0):
         for quantity in ("armature", "damping", "frictionloss"):
             if np.any(getattr(model, f"dof_{quantity}")[dof : dof + 6] != 0.0):
                 report.add(

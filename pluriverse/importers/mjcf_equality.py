@@ -17,14 +17,12 @@ from pluriverse.importers.description import (
 )
 from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mechanics import find_rigid_groups
-from pluriverse.importers.mjcf_bodies import SLIDE
+from pluriverse.importers.mjcf_enums import MjEq, MjJoint
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF
 from pluriverse.types import EqType
-
-CONNECT, WELD, JOINT, TENDON = range(4)  # mujoco.mjtEq
 
 
 def add_equalities(
@@ -44,7 +42,7 @@ def add_equalities(
         name = model.equality(index).name or f"equality_{index}"
         label = f"{robot.label}/{name}"
         kind, enabled = int(model.eq_type[index]), bool(model.eq_active0[index])
-        if kind in (CONNECT, WELD):
+        if kind in (MjEq.CONNECT, MjEq.WELD):
             loop = _loop(model, index, label, link_of_body, options, mujoco.mjtObj.mjOBJ_SITE)
             if groups[loop.links[0]] == groups[loop.links[1]]:
                 report.add(
@@ -57,15 +55,15 @@ def add_equalities(
             loop.enabled = enabled
             loop.custom, loop.origin = options["custom"].of_equality(index), ("equality", index)
             robot.loops.append(loop)
-        elif kind == JOINT:
+        elif kind == MjEq.JOINT:
             coupling = _coupling(model, index, label, link_of_joint, options, enabled=enabled)
             coupling.custom, coupling.origin = options["custom"].of_equality(index), ("equality", index)
             robot.couplings.append(coupling)
-        elif kind == TENDON and options["custom"].namespace.keeps("tendon equality", name):
+        elif kind == MjEq.TENDON and options["custom"].namespace.keeps("tendon equality", name):
             continue
         else:
             report.add(
-                "tendon equality" if kind == TENDON else "equality", name, "the constraint does not act"
+                "tendon equality" if kind == MjEq.TENDON else "equality", name, "the constraint does not act"
             )
             continue
         if np.allclose(model.eq_solref[index], DEFAULT_SOLREF):
@@ -85,7 +83,7 @@ def _loop(
     """Return a connect or weld constraint from the two frames that must coincide."""
     ends = [int(model.eq_obj1id[index]), int(model.eq_obj2id[index])]
     data = np.asarray(model.eq_data[index], dtype=np.float64)
-    kind = EqType.WELD if model.eq_type[index] == WELD else EqType.CONNECT
+    kind = EqType.WELD if model.eq_type[index] == MjEq.WELD else EqType.CONNECT
     if model.eq_objtype[index] == site:
         frames = [make_frame(model.site_pos[end], quat_from_wxyz(model.site_quat[end])) for end in ends]
         ends = [int(model.site_bodyid[end]) for end in ends]
@@ -112,7 +110,7 @@ def _coupling(
 ) -> CouplingDescription:
     """Return a joint constraint: y - y0 = p(x - x0) with the coordinates x0, y0 of `qpos0`."""
     joints = [int(joint) for joint in (model.eq_obj1id[index], model.eq_obj2id[index]) if joint >= 0]
-    scales = [options["scale"] if model.jnt_type[joint] == SLIDE else 1.0 for joint in joints]
+    scales = [options["scale"] if model.jnt_type[joint] == MjJoint.SLIDE else 1.0 for joint in joints]
     origins = [float(model.qpos0[model.jnt_qposadr[joint]]) for joint in joints]
     polynomial = Polynomial(np.asarray(model.eq_data[index][:5], dtype=np.float64))
     if len(joints) == 2:

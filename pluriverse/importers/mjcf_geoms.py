@@ -8,15 +8,13 @@ from pluriverse.geometry import Heightfield, Mesh
 from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_appearance import MjcfAppearances, mesh_skin
+from pluriverse.importers.mjcf_enums import MjGeom, MjWrap
 from pluriverse.importers.mjcf_source import MjcfSource, class_names, matches, read_class_parents
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.solref import gains_of_solref
 from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF
 from pluriverse.types import GeoType
-
-WRAP_SPHERE, WRAP_CYLINDER = 4, 5  # mujoco.mjtWrap
-PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)  # mujoco.mjtGeom
 
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 
@@ -96,7 +94,7 @@ def _paired_geoms(model: Any) -> set[int]:
 
 def _wrapped_geoms(model: Any) -> set[int]:
     """Return the geoms that spatial tendons wrap around."""
-    around = np.isin(model.wrap_type, (WRAP_SPHERE, WRAP_CYLINDER))
+    around = np.isin(model.wrap_type, (MjWrap.SPHERE, MjWrap.CYLINDER))
     return {int(geom) for geom in np.asarray(model.wrap_objid)[around]}
 
 
@@ -143,13 +141,13 @@ def _shape(
         conaffinity=int(model.geom_conaffinity[geom]),
         origin=("geom", geom),
     )
-    if kind == HFIELD and model.geom_bodyid[geom] == 0:
+    if kind == MjGeom.HFIELD and model.geom_bodyid[geom] == 0:
         shape.type, shape.mesh = GeoType.HFIELD, _height_field(model, geom, options["scale"])
         return shape
-    if kind in (HFIELD, SDF):
+    if kind in (MjGeom.HFIELD, MjGeom.SDF):
         report.add("hfield or sdf geom", name, "it is left out; height fields belong to the worldbody")
         return None
-    if kind == MESH:
+    if kind == MjGeom.MESH:
         if not options["parse_meshes"]:
             return None
         mesh_id = int(model.geom_dataid[geom])
@@ -163,21 +161,21 @@ def _shape(
 
 def _primitive(kind: int, size: np.ndarray) -> tuple[GeoType, tuple[float, float, float]]:
     x, y, z = (float(length) for length in size)
-    if kind == PLANE:
+    if kind == MjGeom.PLANE:
         return GeoType.PLANE, (
             0.0,
             0.0,
             0.0,
         )  # MuJoCo draws a plane in its size and lets things collide with all of it
-    if kind == SPHERE:
+    if kind == MjGeom.SPHERE:
         return GeoType.SPHERE, (x, 0.0, 0.0)
-    if kind == CAPSULE:
+    if kind == MjGeom.CAPSULE:
         return GeoType.CAPSULE, (x, y, 0.0)
-    if kind == ELLIPSOID:
+    if kind == MjGeom.ELLIPSOID:
         return GeoType.ELLIPSOID, (x, y, z)
-    if kind == CYLINDER:
+    if kind == MjGeom.CYLINDER:
         return GeoType.CYLINDER, (x, y, 0.0)
-    assert kind == BOX
+    assert kind == MjGeom.BOX
     return GeoType.BOX, (x, y, z)
 
 

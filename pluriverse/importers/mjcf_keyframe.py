@@ -8,7 +8,7 @@ from pluriverse.geometry import quat_to_matrix
 from pluriverse.importers.description import Placement, RobotDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.frames import Frame, quat_from_wxyz
-from pluriverse.importers.mjcf_bodies import BALL, FREE, SLIDE
+from pluriverse.importers.mjcf_enums import MjJoint
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, Keyframe
 
@@ -88,7 +88,7 @@ def read_keyframes(
             coord = int(builder.joint_q_start[joint_index] + dof - builder.joint_qd_start[joint_index])
             body = int(builder.joint_child[joint_index])
             own_q, own_qd = _joint_state(model, joint, qpos, qvel, builder.body_com[body], options["scale"])
-            if model.jnt_type[joint] == FREE:
+            if model.jnt_type[joint] == MjJoint.FREE:
                 pose = xform @ Frame(np.array(own_q[:3]), np.array(own_q[3:]))
                 own_q = [*pose.position, *pose.quat]
                 own_qd = [*(xform.matrix @ own_qd[:3]), *(xform.matrix @ own_qd[3:])]
@@ -111,15 +111,15 @@ def _joint_state(
     """Return our coordinates and velocities of a joint; `com` is that of the body it moves."""
     start, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
     kind = int(model.jnt_type[joint])
-    if kind == FREE:
+    if kind == MjJoint.FREE:
         position = scale * qpos[start : start + 3]
         quat = quat_from_wxyz(qpos[start + 3 : start + 7])
         rotation = quat_to_matrix(quat)
         angular = rotation @ qvel[dof + 3 : dof + 6]
         linear = scale * qvel[dof : dof + 3] + np.cross(angular, rotation @ com)
         return [*position, *(quat / np.linalg.norm(quat))], [*linear, *angular]
-    if kind == BALL:
+    if kind == MjJoint.BALL:
         quat = quat_from_wxyz(qpos[start : start + 4])
         return list(quat / np.linalg.norm(quat)), list(quat_to_matrix(quat) @ qvel[dof : dof + 3])
-    length = scale if kind == SLIDE else 1.0
+    length = scale if kind == MjJoint.SLIDE else 1.0
     return [length * float(qpos[start])], [length * float(qvel[dof])]

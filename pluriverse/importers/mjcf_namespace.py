@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.custom_values import set_value
+from pluriverse.importers.mjcf_enums import MjJoint
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF, SolrefMode
 from pluriverse.mujoco_attributes.registration import declare_custom_attributes
 from pluriverse.types import Entity
 
-BALL = 1  # mujoco.mjtJoint
 KEPT = "kept in model.mujoco, which SolverMuJoCo uses"
 
 GEOM_FIELDS = (
@@ -102,7 +102,7 @@ class MujocoNamespace:
         if self.is_asked:
             values["joint_dof_label"] = name
             values.setdefault("solreflimit_mode", SolrefMode.MJCF_DEFAULT)
-        if model.jnt_type[joint] == BALL:
+        if model.jnt_type[joint] == MjJoint.BALL:
             values["dof_passive_stiffness"] = model.jnt_stiffness[joint]
         return self.selected(**values)
 

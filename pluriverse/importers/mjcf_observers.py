@@ -8,18 +8,18 @@ import numpy as np
 from pluriverse.builder.cameras import CameraMode
 from pluriverse.importers.description import Placement
 from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
+from pluriverse.importers.mjcf_enums import MjObj
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
 # Kinds of objects (`mujoco.mjtObj`) that sensors are on, and what they become.
-BODY, XBODY, JOINT, GEOM, SITE, CAMERA = 1, 2, 3, 5, 6, 7
-KINDS = {
-    BODY: "body",
-    XBODY: "body",
-    JOINT: "joint_dof",
-    GEOM: "shape",
-    SITE: "shape",
-    CAMERA: "mujoco:camera",
+KINDS: dict[int, str] = {
+    MjObj.BODY: "body",
+    MjObj.XBODY: "body",
+    MjObj.JOINT: "joint_dof",
+    MjObj.GEOM: "shape",
+    MjObj.SITE: "shape",
+    MjObj.CAMERA: "mujoco:camera",
 }
 
 CAMERA_MODES = (
@@ -188,12 +188,12 @@ def _find(
     if index < 0:
         return "", -1
     tables: dict[int, tuple[dict[Any, int], Any]] = {
-        BODY: (placement.bodies, ("body", index)),
-        XBODY: (placement.bodies, ("body", index)),
-        JOINT: (placement.dofs, ("joint", index)),
-        GEOM: (placement.shapes, ("geom", index)),
-        SITE: (placement.shapes, ("site", index)),
-        CAMERA: (cameras, index),
+        MjObj.BODY: (placement.bodies, ("body", index)),
+        MjObj.XBODY: (placement.bodies, ("body", index)),
+        MjObj.JOINT: (placement.dofs, ("joint", index)),
+        MjObj.GEOM: (placement.shapes, ("geom", index)),
+        MjObj.SITE: (placement.shapes, ("site", index)),
+        MjObj.CAMERA: (cameras, index),
     }
     table, key = tables[kind]
     return (KINDS[kind], table[key]) if key in table else ("", -1)

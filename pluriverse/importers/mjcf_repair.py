@@ -14,6 +14,7 @@ import numpy as np
 from pluriverse.geometry.image_file import check_pixel_count, check_png
 from pluriverse.geometry.mesh_file import load_triangles
 from pluriverse.importers.errors import AssetLimitError
+from pluriverse.importers.mjcf_enums import MjGeom, MjJoint
 from pluriverse.importers.mjcf_global import make_local
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport, ImportSeverity
@@ -30,11 +31,15 @@ MARGIN = 1e-9
 # Half the range of a locked joint, in the units of the file: MuJoCo requires a range of some width.
 LOCKED = 1e-5
 
-PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX = range(7)  # mujoco.mjtGeom
-BALL = 1  # mujoco.mjtJoint
 _MUJOCO_MESHES = (".stl", ".obj", ".msh")
 """Extensions of mesh files that MuJoCo reads."""
-_SIZE_COUNT = {SPHERE: 1, CAPSULE: 2, ELLIPSOID: 3, CYLINDER: 2, BOX: 3}
+_SIZE_COUNT: dict[int, int] = {
+    MjGeom.SPHERE: 1,
+    MjGeom.CAPSULE: 2,
+    MjGeom.ELLIPSOID: 3,
+    MjGeom.CYLINDER: 2,
+    MjGeom.BOX: 3,
+}
 
 
 def repair_tree(
@@ -124,7 +129,7 @@ def repair_spec(spec: Any, report: ImportReport) -> None:
                 ImportSeverity.REPAIR,
             )
         is_limited = joint.limited != 0  # mjLIMITED_FALSE
-        if joint.type == BALL and is_limited and joint.range[0] < 0.0 < joint.range[1]:
+        if joint.type == MjJoint.BALL and is_limited and joint.range[0] < 0.0 < joint.range[1]:
             joint.range = np.array([0.0, joint.range[1]])
             report.add(
                 "range of a ball joint that begins below 0",
@@ -294,7 +299,7 @@ def _repair_size(spec: Any, geom: Any, name: str, report: ImportReport) -> None:
     sizes = np.array(geom.size[:count])
     if not np.isfinite(sizes).all() or sizes.min() != 0.0:
         return  # nothing to repair, or for the compiler to say
-    if count == 1 or sizes.max() == 0.0 or int(geom.type) == CAPSULE:
+    if count == 1 or sizes.max() == 0.0 or int(geom.type) == MjGeom.CAPSULE:
         report.add("geom without extent", name, "it touches nothing and is left out", ImportSeverity.REPAIR)
         spec.delete(geom)
         return

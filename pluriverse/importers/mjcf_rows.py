@@ -10,24 +10,21 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.description import Placement
+from pluriverse.importers.mjcf_enums import MjEq, MjTrn, MjWrap
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.mujoco_attributes.choices import FIXED, SPATIAL
 
-EQ_TENDON = 3  # mujoco.mjtEq
-WRAP_JOINT, WRAP_PULLEY, WRAP_SITE, WRAP_SPHERE, WRAP_CYLINDER = range(1, 6)  # mujoco.mjtWrap
-# mujoco.mjtTrn
-TRN_JOINT, TRN_JOINT_IN_PARENT, TRN_SLIDERCRANK, TRN_TENDON, TRN_SITE, TRN_BODY, TRN_ROTATION = range(7)
 SITE, GEOM, PULLEY = range(3)  # values of tendon_wrap_type
 # Values of actuator_trntype, by those of mujoco.mjtTrn.
-TRNTYPE = {
-    TRN_JOINT: 0,
-    TRN_JOINT_IN_PARENT: 1,
-    TRN_TENDON: 2,
-    TRN_SITE: 3,
-    TRN_BODY: 4,
-    TRN_SLIDERCRANK: 5,
+TRNTYPE: dict[int, int] = {
+    MjTrn.JOINT: 0,
+    MjTrn.JOINT_IN_PARENT: 1,
+    MjTrn.TENDON: 2,
+    MjTrn.SITE: 3,
+    MjTrn.BODY: 4,
+    MjTrn.SLIDER_CRANK: 5,
 }
 JOINT_TARGET, DIRECT, FURTHER = range(3)  # values of ctrl_source
 GENERAL = 2  # value of ctrl_type
@@ -80,8 +77,8 @@ def unkept_actuator(source: MjcfSource, actuator: int, options: MjcfSettings) ->
 def _transmission(model: Any, actuator: int) -> int:
     """Return the target of an actuator; an orientation is one of a joint, or of a site in another."""
     kind = int(model.actuator_trntype[actuator])
-    if kind == TRN_ROTATION:
-        return TRN_JOINT if int(model.actuator_trnid[actuator, 1]) < 0 else TRN_SITE
+    if kind == MjTrn.ROTATION:
+        return MjTrn.JOINT if int(model.actuator_trnid[actuator, 1]) < 0 else MjTrn.SITE
     return kind
 
 
@@ -135,7 +132,7 @@ class RowWriter:
             wraps = range(
                 int(model.tendon_adr[tendon]), int(model.tendon_adr[tendon] + model.tendon_num[tendon])
             )
-            fixed = int(model.wrap_type[wraps[0]]) == WRAP_JOINT
+            fixed = int(model.wrap_type[wraps[0]]) == MjWrap.JOINT
             rows = [self._joint_row(wrap) if fixed else self._wrap_row(wrap) for wrap in wraps]
             if None in rows:
                 continue
@@ -146,7 +143,7 @@ class RowWriter:
                 added = self._add(**(row or {}), **{f"{kind}_articulation": owner})
                 first = added if first < 0 else first
             self._tendons[tendon] = self._add_tendon(tendon, fixed, first, len(rows), owner)
-        for index in np.flatnonzero(np.asarray(model.eq_type) == EQ_TENDON):
+        for index in np.flatnonzero(np.asarray(model.eq_type) == MjEq.TENDON):
             ends = [int(model.eq_obj1id[index]), int(model.eq_obj2id[index])]
             if any(end >= 0 and end not in self._tendons for end in ends):
                 continue
@@ -188,9 +185,9 @@ class RowWriter:
     def _wrap_row(self, wrap: int) -> dict[str, Any] | None:
         model, shapes = self._model, self._placement.shapes
         kind, index, parameter = int(model.wrap_type[wrap]), int(model.wrap_objid[wrap]), model.wrap_prm[wrap]
-        if kind == WRAP_PULLEY:
+        if kind == MjWrap.PULLEY:
             return {"tendon_wrap_type": PULLEY, "tendon_wrap_prm": parameter}
-        if kind == WRAP_SITE:
+        if kind == MjWrap.SITE:
             site = shapes.get(("site", index))
             return None if site is None else {"tendon_wrap_type": SITE, "tendon_wrap_shape": site}
         geom, side = shapes.get(("geom", index)), shapes.get(("site", round(float(parameter))), -1)
@@ -245,18 +242,18 @@ class RowWriter:
         model, placement = self._model, self._placement
         kind = _transmission(model, actuator)
         index, second = (int(value) for value in model.actuator_trnid[actuator])
-        if kind in (TRN_JOINT, TRN_JOINT_IN_PARENT):
+        if kind in (MjTrn.JOINT, MjTrn.JOINT_IN_PARENT):
             joint, dof = placement.joints.get(("joint", index)), placement.dofs.get(("joint", index))
             if joint is None or dof is None:
                 return None
             return dof, -1, int(self._builder.joint_articulation[joint])
-        if kind == TRN_TENDON:
+        if kind == MjTrn.TENDON:
             tendon = self._tendons.get(index)
             if tendon is None:
                 return None
             owners = self._builder.custom_attributes["mujoco:tendon_articulation"].values
             return tendon, -1, int(owners[tendon])
-        if kind == TRN_BODY:
+        if kind == MjTrn.BODY:
             body = placement.bodies.get(("body", index))
             return None if body is None else (body, -1, int(self._articulation_of_body[body]))
         site = placement.shapes.get(("site", index))

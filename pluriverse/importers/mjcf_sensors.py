@@ -11,23 +11,21 @@ from pluriverse.builder.sensor_sums import SensorSegment, SensorTerm
 from pluriverse.builder.sensors import SensorType, SensorZone, add_sensor
 from pluriverse.importers.description import Placement
 from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
-from pluriverse.importers.mjcf_observers import BODY, CAMERA, GEOM, JOINT, SITE, XBODY, SensorElement
+from pluriverse.importers.mjcf_enums import MjGeom, MjJoint, MjObj, MjTrn, MjWrap
+from pluriverse.importers.mjcf_observers import SensorElement
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import GeoType
 
-TENDON, ACTUATOR = 18, 19  # mujoco.mjtObj
-SLIDE, HINGE = 2, 3  # mujoco.mjtJoint
-WRAP_JOINT, WRAP_PULLEY, WRAP_SITE = 1, 2, 3  # mujoco.mjtWrap
-TRN_JOINT, TRN_TENDON = 0, 3  # mujoco.mjtTrn
-GEOM_TYPES = {
-    2: GeoType.SPHERE,
-    3: GeoType.CAPSULE,
-    4: GeoType.ELLIPSOID,
-    5: GeoType.CYLINDER,
-    6: GeoType.BOX,
+GEOM_TYPES: dict[int, GeoType] = {
+    MjGeom.SPHERE: GeoType.SPHERE,
+    MjGeom.CAPSULE: GeoType.CAPSULE,
+    MjGeom.ELLIPSOID: GeoType.ELLIPSOID,
+    MjGeom.CYLINDER: GeoType.CYLINDER,
+    MjGeom.BOX: GeoType.BOX,
 }
-"""By mujoco.mjtGeom."""
+FRAME_TABLES: dict[int, str] = {MjObj.GEOM: "geom", MjObj.SITE: "site", MjObj.CAMERA: "cam"}
+"""Beginnings of the names of the arrays with the frames of objects."""
 RENAMED = {
     "tendonpos": SensorType.JOINTPOS,
     "tendonvel": SensorType.JOINTVEL,
@@ -110,15 +108,15 @@ class SensorReader:
         options: dict[str, Any] = {}
         if kind in SIDED:
             options |= self._sides(sensor, kind)
-        elif sensor.kind == JOINT:
+        elif sensor.kind == MjObj.JOINT:
             options |= self._joint(sensor, kind)
-        elif sensor.kind == TENDON:
-            tendon = self._index(TENDON, sensor.object)
+        elif sensor.kind == MjObj.TENDON:
+            tendon = self._index(MjObj.TENDON, sensor.object)
             is_limit = kind in (SensorType.TENDONLIMITPOS, SensorType.TENDONLIMITVEL)
             options |= self._tendon_limit(tendon) if is_limit else self._tendon(tendon, 1.0)
-        elif sensor.kind == ACTUATOR:
-            options |= self._actuator(self._index(ACTUATOR, sensor.object), word)
-        elif sensor.kind in (BODY, XBODY, GEOM, SITE, CAMERA):
+        elif sensor.kind == MjObj.ACTUATOR:
+            options |= self._actuator(self._index(MjObj.ACTUATOR, sensor.object), word)
+        elif sensor.kind in (MjObj.BODY, MjObj.XBODY, MjObj.GEOM, MjObj.SITE, MjObj.CAMERA):
             frame = self._frame(sensor.kind, sensor.object)
             options |= {"body": frame.body, "xform": frame.xform}
         if sensor.reference and kind not in SIDED:
@@ -139,7 +137,9 @@ class SensorReader:
             options["terms"] = self._springs()
         elif kind is SensorType.E_KINETIC and np.any(self._model.tendon_armature):
             raise _UnreadError("the energy of the armature of tendons stays inside SolverMuJoCo")
-        elif kind is SensorType.RANGEFINDER and (sensor.kind != SITE or sensor.options[0] not in (0, 1)):
+        elif kind is SensorType.RANGEFINDER and (
+            sensor.kind != MjObj.SITE or sensor.options[0] not in (0, 1)
+        ):
             raise _UnreadError("a range finder has one ray and tells its distance; use a CameraSensor")
         add_sensor(
             self._builder,
@@ -161,15 +161,15 @@ class SensorReader:
 
     def _frame(self, kind: int, name: str) -> _Frame:
         """Return a body and the pose of a frame on it."""
-        model, index = self._model, self._index(XBODY if kind == BODY else kind, name)
-        if kind in (BODY, XBODY):
+        model, index = self._model, self._index(MjObj.XBODY if kind == MjObj.BODY else kind, name)
+        if kind in (MjObj.BODY, MjObj.XBODY):
             body = index
-            local = (model.body_ipos[index], model.body_iquat[index]) if kind == BODY else None
+            local = (model.body_ipos[index], model.body_iquat[index]) if kind == MjObj.BODY else None
         else:
-            table = {GEOM: "geom", SITE: "site", CAMERA: "cam"}.get(kind)
+            table = FRAME_TABLES.get(kind)
             if table is None:
                 raise _UnreadError(f"'{name}' is nothing with a frame")
-            if kind == CAMERA and int(model.cam_mode[index]) != 0:
+            if kind == MjObj.CAMERA and int(model.cam_mode[index]) != 0:
                 raise _UnreadError(f"camera '{name}' turns by itself")
             body = int(getattr(model, f"{table}_bodyid")[index])
             local = (getattr(model, f"{table}_pos")[index], getattr(model, f"{table}_quat")[index])
@@ -190,16 +190,16 @@ class SensorReader:
         ):
             if not name:
                 continue
-            if what == SITE:
-                frame = self._frame(SITE, name)
+            if what == MjObj.SITE:
+                frame = self._frame(MjObj.SITE, name)
                 options |= {"body": frame.body, "xform": frame.xform, "zone": self._zone(name)}
-            elif what == GEOM:
-                shape = self._placement.shapes.get(("geom", self._index(GEOM, name)))
+            elif what == MjObj.GEOM:
+                shape = self._placement.shapes.get(("geom", self._index(MjObj.GEOM, name)))
                 if shape is None:
                     raise _UnreadError(f"geom '{name}' was left out")
                 options[f"{prefix}shape"] = shape
             else:
-                options[f"{prefix}body"] = self._frame(XBODY, name).body
+                options[f"{prefix}body"] = self._frame(MjObj.XBODY, name).body
         if kind is SensorType.CONTACT:
             bits, reduce, slots = sensor.options
             words = list(CONTACT_FIELDS)
@@ -209,13 +209,13 @@ class SensorReader:
                 tuple(word for frame, word in enumerate(words) if bits >> frame & 1),
                 CONTACT_REDUCTIONS[reduce],
                 slots,
-                is_subtree=sensor.kind == XBODY,
-                is_reference_subtree=sensor.reference_kind == XBODY,
+                is_subtree=sensor.kind == MjObj.XBODY,
+                is_reference_subtree=sensor.reference_kind == MjObj.XBODY,
             )
         return options
 
     def _zone(self, site: str) -> SensorZone:
-        index = self._index(SITE, site)
+        index = self._index(MjObj.SITE, site)
         kind = GEOM_TYPES.get(int(self._model.site_type[index]))
         if kind is None:
             raise _UnreadError(f"site '{site}' has no volume")
@@ -224,7 +224,7 @@ class SensorReader:
 
     def _lens(self, camera: str) -> list[float]:
         """Return focal lengths and centre of the image of a camera [pixel]."""
-        index = self._index(CAMERA, camera)
+        index = self._index(MjObj.CAMERA, camera)
         width, height = (float(value) for value in self._model.cam_resolution[index])
         sensor_size = np.asarray(self._model.cam_sensorsize[index], dtype=np.float64)
         if sensor_size.any():
@@ -240,7 +240,7 @@ class SensorReader:
         return [focal_length, focal_length, 0.5 * width, 0.5 * height]
 
     def _joint(self, sensor: SensorElement, kind: SensorType) -> dict[str, Any]:
-        index = self._index(JOINT, sensor.object)
+        index = self._index(MjObj.JOINT, sensor.object)
         joint = self._placement.joints.get(("joint", index))
         if joint is None:
             raise _UnreadError(f"joint '{sensor.object}' was left out")
@@ -261,7 +261,7 @@ class SensorReader:
         name = model.joint(joint).name or f"joint {joint}"
         if joint_index is None or dof is None:
             raise _UnreadError(f"joint '{name}' was left out")
-        if int(model.jnt_type[joint]) not in (SLIDE, HINGE):
+        if int(model.jnt_type[joint]) not in (MjJoint.SLIDE, MjJoint.HINGE):
             raise _UnreadError(f"joint '{name}' has no single position")
         within = dof - int(self._builder.joint_qd_start[joint_index])
         return SensorTerm(int(self._builder.joint_q_start[joint_index]) + within, dof, coefficient)
@@ -272,21 +272,21 @@ class SensorReader:
         first = int(model.tendon_adr[tendon])
         wraps = list(range(first, first + int(model.tendon_num[tendon])))
         kinds = [int(model.wrap_type[wrap]) for wrap in wraps]
-        if any(kind == WRAP_JOINT for kind in kinds):
+        if any(kind == MjWrap.JOINT for kind in kinds):
             return {
                 "terms": [
                     self._term(int(model.wrap_objid[wrap]), factor * float(model.wrap_prm[wrap]))
                     for wrap in wraps
                 ]
             }
-        if not set(kinds) <= {WRAP_PULLEY, WRAP_SITE}:
+        if not set(kinds) <= {MjWrap.PULLEY, MjWrap.SITE}:
             raise _UnreadError("the way of a tendon round a sphere or a cylinder stays inside SolverMuJoCo")
         segments, before, weight = [], None, factor
         for wrap, kind in zip(wraps, kinds, strict=True):
-            if kind == WRAP_PULLEY:
+            if kind == MjWrap.PULLEY:
                 weight, before = factor / float(model.wrap_prm[wrap]), None
                 continue
-            frame = self._frame(SITE, model.site(int(model.wrap_objid[wrap])).name)
+            frame = self._frame(MjObj.SITE, model.site(int(model.wrap_objid[wrap])).name)
             if before is not None:
                 ends = [(float(p[0]), float(p[1]), float(p[2])) for p in (before.xform, frame.xform)]
                 segments.append(SensorSegment(before.body, ends[0], frame.body, ends[1], weight))
@@ -309,16 +309,16 @@ class SensorReader:
         target, gear = int(model.actuator_trnid[actuator, 0]), self._gear(actuator)
         transmission = int(model.actuator_trntype[actuator])
         if word == "actuatorfrc":
-            if transmission != TRN_JOINT:
+            if transmission != MjTrn.JOINT:
                 raise _UnreadError("the forces of actuators that are no drives stay inside SolverMuJoCo")
             acting = self._actuators_of(target)
             self._check_drives(acting, model.joint(target).name, target)
             if len(acting) > 1 or gear == 0.0:
                 raise _UnreadError("several actuators on a joint are one drive, of which the sum is known")
             return {"terms": [self._term(target, 1.0 / gear)]}
-        if transmission == TRN_TENDON:
+        if transmission == MjTrn.TENDON:
             return self._tendon(target, gear)
-        if transmission != TRN_JOINT:
+        if transmission != MjTrn.JOINT:
             raise _UnreadError("the lengths of actuators on sites and bodies stay inside SolverMuJoCo")
         return {"terms": [self._term(target, gear)]}
 
@@ -332,7 +332,7 @@ class SensorReader:
         return [
             actuator
             for actuator in range(len(model.actuator_trntype))
-            if int(model.actuator_trntype[actuator]) == TRN_JOINT
+            if int(model.actuator_trntype[actuator]) == MjTrn.JOINT
             and int(model.actuator_trnid[actuator, 0]) == joint
         ]
 
@@ -355,7 +355,7 @@ class SensorReader:
         model, terms = self._model, []
         for joint in range(int(model.njnt)):
             stiffness = float(np.ravel(model.jnt_stiffness[joint])[0])
-            if stiffness == 0.0 or int(model.jnt_type[joint]) not in (SLIDE, HINGE):
+            if stiffness == 0.0 or int(model.jnt_type[joint]) not in (MjJoint.SLIDE, MjJoint.HINGE):
                 continue
             term = self._term(joint, stiffness)
             rest = float(model.qpos_spring[int(model.jnt_qposadr[joint])])

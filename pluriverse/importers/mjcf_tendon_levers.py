@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-EQ_JOINT = 2  # mujoco.mjtEq
-WRAP_JOINT = 1  # mujoco.mjtWrap
-TRN_TENDON = 3  # mujoco.mjtTrn
+from pluriverse.importers.mjcf_enums import MjEq, MjTrn, MjWrap
 
 
 def tendon_levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]]:
@@ -21,12 +19,12 @@ def tendon_levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]
     Nothing for other actuators, and where the joints can move apart or would push against each other.
     """
     is_servo = int(model.actuator_dyntype[actuator]) == 0 and model.actuator_biasprm[actuator, 1] < 0.0
-    if int(model.actuator_trntype[actuator]) != TRN_TENDON or not is_servo:
+    if int(model.actuator_trntype[actuator]) != MjTrn.TENDON or not is_servo:
         return {}
     tendon = int(model.actuator_trnid[actuator, 0])
     first = int(model.tendon_adr[tendon])
     wraps = slice(first, first + int(model.tendon_num[tendon]))
-    if np.any(model.wrap_type[wraps] != WRAP_JOINT):
+    if np.any(model.wrap_type[wraps] != MjWrap.JOINT):
         return {}
     coefs: dict[int, float] = {}
     for joint, coef in zip(model.wrap_objid[wraps], model.wrap_prm[wraps], strict=True):
@@ -45,7 +43,7 @@ def _coupled_joints(model: Any, joint: int) -> dict[int, float]:
     for _ in range(model.neq):  # each pass reaches joints one equality further away
         for equality in range(model.neq):
             first, second = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
-            if int(model.eq_type[equality]) != EQ_JOINT or second < 0 or not model.eq_active0[equality]:
+            if int(model.eq_type[equality]) != MjEq.JOINT or second < 0 or not model.eq_active0[equality]:
                 continue
             # q1 - q1_0 = p(q2 - q2_0)
             offset, ratio, *further = (float(value) for value in model.eq_data[equality, :5])
