@@ -86,12 +86,7 @@ class _LoopWindow(BrowserViewer):
     def attend(self) -> bool:
         """Carry out what was requested; return whether the loop is to make a step."""
         self._attend()
-        if self.is_playing:
-            return True
-        if self._requested_steps:
-            self._requested_steps -= 1
-            return True
-        return False
+        return self.is_playing or self._take_steps(1) > 0
 
     def exert(self) -> None:
         """Add the force of the spring, if any, to the state of the scene."""

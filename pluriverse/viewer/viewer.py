@@ -92,7 +92,17 @@ class BrowserViewer(ViewerBase):
     def step_once(self) -> None:
         """Pause, and request one more step."""
         self.is_playing = False
-        self._requested_steps += 1
+        with self._lock:  # the loop of another thread takes them
+            self._requested_steps += 1
+
+    def _take_steps(self, most: int | None = None) -> int:
+        """Return how many steps were requested, at most so many; they are no longer requested."""
+        if not self._requested_steps:
+            return 0  # without waiting for a picture that is being drawn
+        with self._lock:
+            count = self._requested_steps if most is None else min(most, self._requested_steps)
+            self._requested_steps -= count
+        return count
 
     def reset(self) -> None:
         """Request a reset of all worlds to their initial states."""
@@ -134,8 +144,7 @@ class BrowserViewer(ViewerBase):
                 last, slept = now, 0.0
                 count = int(owed / period)
                 owed -= count * period
-                if self._requested_steps:
-                    count, self._requested_steps = self._requested_steps, 0
+                count = self._take_steps() or count
                 if not count:
                     time.sleep(min(period, 1.0 / FRAME_RATE))
                     slept = time.monotonic() - now
@@ -157,7 +166,7 @@ class BrowserViewer(ViewerBase):
             time.sleep(1.0 / FRAME_RATE)
             self._attend()
         self._idle = 0.0
-        self._requested_steps = max(0, self._requested_steps - 1)
+        self._take_steps(1)
         self._pull()
 
     def close(self) -> None:
