@@ -157,3 +157,16 @@ def test_what_steps_does_not_know_what_builds():
         if name.split(".")[0] in ("dynamics", "collision", "solvers") and target.split(".")[0] in builds
     ]
     assert arrows == []
+
+
+def test_what_only_subclasses_can_do_is_abstract():
+    """A base class that lacks a part cannot be made, so nobody meets an error without text in the middle."""
+    silent = [
+        f"{name}: {node.lineno}"
+        for name, path in modules().items()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Raise)
+        and node.exc is not None
+        and ast.unparse(node.exc) in ("NotImplementedError", "NotImplementedError()")
+    ]
+    assert silent == []

@@ -4,6 +4,7 @@ Iterations launch the same kernels every time. They are launched from Python onc
 and replayed from then on, unless a user's own objective or recording takes part.
 """
 
+import abc
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,7 +74,7 @@ def copy_cost(
     costs[row] = float(cost[row])
 
 
-class RowOptimizer:
+class RowOptimizer(abc.ABC):
     """Rows of joint coordinates that a method improves. Subclasses give `reset` and `_iterate`.
 
     Args:
@@ -95,13 +96,9 @@ class RowOptimizer:
         """1 where a row of the problem is solved to rounding; its others then stop, shape [problem]."""
         self._launched: dict[tuple[int, float], wp.Graph | None] = {}
 
+    @abc.abstractmethod
     def reset(self) -> None:
-        """Forget what earlier solves have left.
-
-        Raises:
-            NotImplementedError: If a subclass does not give it.
-        """
-        raise NotImplementedError
+        """Forget what earlier solves have left."""
 
     def run(self, iterations: int, step_size: float = 1.0) -> None:
         """Iterate on `joint_q`, and write costs and iteration counts.
@@ -154,8 +151,9 @@ class RowOptimizer:
         self._write_costs()
         return self.costs
 
+    @abc.abstractmethod
     def _iterate(self, iterations: int, step_size: float) -> None:
-        raise NotImplementedError
+        """Launch the iterations on `joint_q`."""
 
     def _launch(self, iterations: int, step_size: float) -> None:
         self._begin()

@@ -3,6 +3,7 @@
 A parameter is one number, or one per component of the drawn quantity (the axes of a vector).
 """
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ KEPT_PROBABILITY_MIN = 1e-6
 
 
 @dataclass(frozen=True)
-class Distribution:
+class Distribution(abc.ABC):
     """A distribution of numbers, or of vectors of independent ones."""
 
     def component_count(self) -> int | None:
@@ -35,13 +36,13 @@ class Distribution:
             raise ValueError(f"{self}: the parameters have {sorted(sizes)} components; give all the same.")
         return sizes.pop() if sizes else None
 
+    @abc.abstractmethod
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the largest value, per component."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def parameters(self, count: int) -> np.ndarray:
         """Return kind and four numbers per component, for kernels, shape [component, 5]."""
-        raise NotImplementedError
 
     def choices(self) -> tuple[np.ndarray, np.ndarray]:
         """Return values and cumulative probabilities of a choice; empty for others."""

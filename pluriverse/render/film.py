@@ -1,5 +1,6 @@
 """Film: frames of a model, rendered one after the other into pictures or a video."""
 
+import abc
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -20,7 +21,7 @@ SHAPE_ARRAYS = ("flags", "enabled", "transform", "scale", "source_index", "color
 CAMERA_FRAME_COUNT = 40
 
 
-class Film:
+class Film(abc.ABC):
     """Frames that can be rendered. Subclasses supply their contents.
 
     Args:
@@ -35,21 +36,21 @@ class Film:
         self._geometry = SeenGeometry(geometry)
 
     @property
+    @abc.abstractmethod
     def frame_count(self) -> int:
         """Number of frames."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _worlds_of(self, frame: int) -> list[int]:
         """Return the worlds that a frame shows."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _body_q_of(self, frame: int) -> np.ndarray:
         """Return the poses of all bodies in a frame [m, xyzw], shape [body, 7]."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _appearance_of(self, frame: int) -> dict[str, np.ndarray]:
         """Return the arrays of shapes in `SHAPE_ARRAYS` in a frame."""
-        raise NotImplementedError
 
     @with_options(PictureOptions)
     def render(self, *, camera: Any = None, samples: int = 4, **options: Unpack[PictureOptions]) -> Any:

@@ -1,11 +1,12 @@
 """Frame clock: decides when the next frame is due, however many steps a call of `step` makes."""
 
+import abc
 from typing import Any, Self
 
 import numpy as np
 
 
-class FrameClock:
+class FrameClock(abc.ABC):
     """Takes frames of a simulation at regular intervals, as an observer of its steps.
 
     Args:
@@ -30,13 +31,13 @@ class FrameClock:
         self._last_time = -np.inf
 
     @property
+    @abc.abstractmethod
     def frame_count(self) -> int:
         """Number of frames so far."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def capture(self) -> None:
         """Take a frame now."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         self.start()

@@ -1,5 +1,6 @@
 """Equality constraints: what holds bodies together or couples joints, in addition to the joints of a tree."""
 
+import abc
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -18,9 +19,9 @@ class Constraint(SceneMapping):
     label: Name | None = None
     enabled: bool = True
 
+    @abc.abstractmethod
     def options(self, assembly: Assembly) -> dict[str, Any]:
         """Return the arguments of `ModelBuilder.add_equality_constraint`."""
-        raise NotImplementedError
 
 
 class _BodyConstraint(Constraint):

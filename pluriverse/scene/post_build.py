@@ -4,6 +4,7 @@ An operation is a class: its fields are the arguments, `apply` does it. Register
 new operation needs.
 """
 
+import abc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
@@ -62,13 +63,13 @@ class Operation(SceneMapping):
 
     op: Name
 
+    @abc.abstractmethod
     def apply(self, assembly: Assembly) -> None:
         """Do the edit.
 
         Raises:
             FieldError: It cannot be done.
         """
-        raise NotImplementedError
 
 
 TARGET_MODES = {"none": 0, "position": 1, "velocity": 2, "position_velocity": 3, "effort": 4}

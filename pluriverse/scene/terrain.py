@@ -1,5 +1,6 @@
 """Terrain: ground that is not a plane, made by a rule or given by heights."""
 
+import abc
 import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -47,13 +48,13 @@ class Terrain(SceneMapping):
 
     size: Extent
 
+    @abc.abstractmethod
     def heightfield(self, assembly: Assembly) -> Any:
         """Return the terrain as a `Heightfield`.
 
         Raises:
             FieldError: It has too many points, or a value is out of range.
         """
-        raise NotImplementedError
 
 
 class _MadeTerrain(Terrain):

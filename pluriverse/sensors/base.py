@@ -1,5 +1,6 @@
 """Common base of cameras and ray sensors: worlds, threads, and updates after steps."""
 
+import abc
 import os
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from pluriverse.render.raycast.tree import make_shared_trees, make_world_trees
 THREAD_RAYS = 4096
 
 
-class Sensor:
+class Sensor(abc.ABC):
     """Measures all worlds of a model; a base class.
 
     Args:
@@ -40,11 +41,13 @@ class Sensor:
         """The model that is measured."""
         return self._caster.model
 
+    @abc.abstractmethod
     def _ray_count(self) -> int:
-        raise NotImplementedError
+        """Return the number of rays of a world."""
 
+    @abc.abstractmethod
     def _sense(self, state: State, worlds: wp.array[int]) -> None:
-        raise NotImplementedError
+        """Launch the measurement of worlds."""
 
     def launch(self, state: State, worlds: wp.array[int] | None = None) -> None:
         """Launch the measurement of worlds (default: all), an array on the device.

@@ -4,6 +4,7 @@ Reads   joint state, drives, mass matrix and bias forces of articulations
 Writes  mass matrices and bias forces
 """
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ class StepResponse:
         return motion
 
 
-class Springs(StepStage):
+class Springs(StepStage, abc.ABC):
     """Springs of a simulation, added to every solver step; a base class.
 
     The matrices of all articulations are evaluated at once, so it runs between replays and not in them.
@@ -183,13 +184,13 @@ class Springs(StepStage):
         if not self.is_term:
             self.allocate()
 
+    @abc.abstractmethod
     def give_to(self, solver: SolverBase) -> bool:
         """Give the springs to a solver; return whether it takes them as terms."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def allocate(self) -> None:
         """Make the scratch of the stage."""
-        raise NotImplementedError
 
 
 def jacobian_array(model: Any) -> wp.array:

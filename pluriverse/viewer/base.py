@@ -1,5 +1,6 @@
 """Viewer base: a server, a scene, and a thread that redraws a source."""
 
+import abc
 import atexit
 import contextlib
 import socket
@@ -36,7 +37,7 @@ PANEL_SHIFT = 0.3
 PORT_FIRST, PORT_COUNT = 8080, 100
 
 
-class ViewerBase:
+class ViewerBase(abc.ABC):
     """Shows worlds of a source in a browser. Subclasses add controls and start drawing.
 
     Args:
@@ -173,9 +174,9 @@ class ViewerBase:
         with self._lock:
             yield self.stage
 
+    @abc.abstractmethod
     def _follow(self) -> None:
         """Redraw the source until the viewer is closed."""
-        raise NotImplementedError
 
     def _frame_share(self) -> float:
         """Return the share of a core that drawing may take."""

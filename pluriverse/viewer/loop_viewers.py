@@ -3,6 +3,7 @@
 They take the calls of `ViewerNull`. Each frame shows the state of the last `log_state`.
 """
 
+import abc
 import math
 import tempfile
 import warnings
@@ -84,7 +85,7 @@ class _LoggingViewer(ViewerNull):
         self._state = state
 
 
-class _WritingViewer(_LoggingViewer):
+class _WritingViewer(_LoggingViewer, abc.ABC):
     """Writes a recording of the frames."""
 
     def __init__(self, num_frames: int | None, fps: float) -> None:
@@ -133,8 +134,9 @@ class _WritingViewer(_LoggingViewer):
         if self._writer is not None:
             self._writer.close(with_report=False)
 
+    @abc.abstractmethod
     def _path(self) -> Path:
-        raise NotImplementedError
+        """Return the file of the recording."""
 
 
 class ViewerFile(_WritingViewer):

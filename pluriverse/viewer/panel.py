@@ -1,5 +1,6 @@
 """Panel: the controls beside the scene that all viewers share."""
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ NAMED_WORLD_COUNT = 12
 RANGE_MAX = 10_000
 
 
-class Panel:
+class Panel(abc.ABC):
     """Controls of a viewer. Subclasses add playback and actions on the selected world.
 
     Args:
@@ -37,19 +38,19 @@ class Panel:
         self._add_world()
         self._add_plot()
 
+    @abc.abstractmethod
     def _add_playback(self) -> None:
         """Add the playback controls."""
-        raise NotImplementedError
 
-    def _add_world_controls(self) -> None:
+    def _add_world_controls(self) -> None:  # noqa: B027 (not every panel has some)
         """Add the actions on the selected world."""
 
-    def _world_selected(self) -> None:
+    def _world_selected(self) -> None:  # noqa: B027 (not every panel does)
         """React to the selection of another world."""
 
+    @abc.abstractmethod
     def _status_text(self, moment: Moment) -> str:
         """Return the heading of the panel."""
-        raise NotImplementedError
 
     def _add_show(self) -> None:
         viewer = self._viewer
