@@ -182,7 +182,7 @@ def run(example: Any, args: argparse.Namespace | None) -> None:
     if is_test and not (hasattr(example, "test_post_step") or hasattr(example, "test_final")):
         raise NotImplementedError(
             f"run: {type(example).__name__} has neither 'test_post_step' nor 'test_final', which --test "
-            "calls."
+            "calls. Give it one of them, or run it without --test."
         )
     fps = getattr(args, "render_fps", None)
     if hasattr(example, "gui") and not is_test and hasattr(viewer, "register_ui_callback"):

@@ -72,7 +72,8 @@ class RobotTensors:
     joint_upper: wp.array2d[float]
     """Upper limits of positions [m or rad], shape [env, dof]."""
     joint_effort_limits: wp.array2d[float]
-    """Largest efforts of drives [N or N·m], shape [env, dof]."""
+    """Largest efforts of drives [N or N·m], shape [env, dof]; `inf` where nothing limits them, as in MJCF
+    without `forcerange` and `actuatorfrcrange`."""
     joint_velocity_limits: wp.array2d[float]
     """Largest velocities [m/s or rad/s], shape [env, dof]."""
     default_joint_positions: wp.array2d[float]

@@ -1,6 +1,7 @@
 """Scripts with a class `Example`, as Newton's examples are written, with the import changed."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -70,6 +71,13 @@ def test_a_broken_state_fails_the_test(monkeypatch):
         wp.transform((np.nan, 0, 0), wp.quat_identity())
     )
     with pytest.raises(ValueError, match=r"state_1\.body_q holds NaN"):
+        newton.examples.run(example, args)
+
+
+def test_a_test_run_of_an_example_without_a_test_says_what_to_do(monkeypatch):
+    viewer, args = start(monkeypatch, "--viewer", "null", "--num-frames", "1", "--test")
+    example = SimpleNamespace(viewer=viewer, step=lambda: None, render=lambda: None)
+    with pytest.raises(NotImplementedError, match=r"has neither 'test_post_step' .* without --test\."):
         newton.examples.run(example, args)
 
 
