@@ -29,7 +29,7 @@ from pluriverse.ik.objective import IKObjective
 from pluriverse.ik.optimizer import RowOptimizer, evaluation_of_batch
 from pluriverse.ik.problems import read_number, read_whole_number
 from pluriverse.ik.retraction import move_rows
-from pluriverse.ik.rows import Rows
+from pluriverse.ik.rows import Rows, goes_on, sum_squares
 from pluriverse.launch import launch_kernel
 
 _MODULE = "pluriverse.ik.lbfgs"
@@ -47,14 +47,6 @@ SHORTEST = wp.constant(wp.float64(1e-9))
 def _kernels() -> SimpleNamespace:
     real = wp.float64
     zero, one, two = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constant(real(2.0))
-
-    @wp.func
-    def sum_squares(row: int, residuals: wp.array2d[float]) -> wp.float64:
-        """Return the cost of a row."""
-        total = zero
-        for residual in range(residuals.shape[1]):
-            total += real(residuals[row, residual]) * real(residuals[row, residual])
-        return total
 
     @wp.func
     def fill_gradient(
@@ -107,12 +99,7 @@ def _kernels() -> SimpleNamespace:
         solved: wp.array[int],  # [problem]
     ):
         row, _ = wp.tid()
-        if settled[row] != 0:
-            return
-        if solved[rows.row_problem[row]] != 0:
-            settled[row] = 1
-            rows.place_due[row] = 0
-            rows.jacobian_due[row] = 0
+        if not goes_on(rows, row, settled, solved):
             return
         dof_count = gradient.shape[1]
         length = history_s.shape[1]

@@ -28,7 +28,7 @@ from pluriverse.ik.objective import IKObjective
 from pluriverse.ik.optimizer import RowOptimizer, evaluation_of_batch
 from pluriverse.ik.problems import read_number
 from pluriverse.ik.retraction import move_rows
-from pluriverse.ik.rows import Rows
+from pluriverse.ik.rows import Rows, goes_on, sum_squares
 from pluriverse.launch import launch_kernel
 from pluriverse.math.dense import packed_rows
 
@@ -80,12 +80,7 @@ def _kernels() -> SimpleNamespace:
         solved: wp.array[int],  # [problem]
     ):
         row, _ = wp.tid()
-        if settled[row] != 0:
-            return
-        if solved[rows.row_problem[row]] != 0:
-            settled[row] = 1
-            rows.place_due[row] = 0
-            rows.jacobian_due[row] = 0
+        if not goes_on(rows, row, settled, solved):
             return
         dof_count = jacobian.shape[2]
         first_dof = world_dof[rows.problem_world[rows.row_problem[row]]]
@@ -157,9 +152,7 @@ def _kernels() -> SimpleNamespace:
         if settled[row] != 0:
             return
         iteration_count[row] = iteration_count[row] + 1
-        total = zero
-        for residual in range(residuals.shape[1]):
-            total += real(residuals[row, residual]) * real(residuals[row, residual])
+        total = sum_squares(row, residuals)
         # Written this way round so that NaN is not taken.
         decrease = cost[row] - total
         if decrease > options.ratio_min * expected[row]:

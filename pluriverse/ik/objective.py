@@ -236,8 +236,7 @@ def fit_targets(targets: Any, dtype: Any, objective: BuiltinObjective, name: str
         ):
             raise ValueError(
                 f"{what} is an array of {targets.dtype.__name__} of shape {targets.shape}, but must be an "
-                "array of "
-                f"{dtype.__name__} of shape ({problems.count},)."
+                f"array of {dtype.__name__} of shape ({problems.count},)."
             )
         if targets.device != problems.model.device:
             raise ValueError(f"{what} is on {targets.device}, but the model is on {problems.model.device}.")

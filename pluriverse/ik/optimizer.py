@@ -16,7 +16,7 @@ from pluriverse.ik.evaluation import Evaluation
 from pluriverse.ik.objective import IKObjective
 from pluriverse.ik.problems import Problems, read_number, read_whole_number
 from pluriverse.ik.retraction import repair_rows
-from pluriverse.ik.rows import Rows
+from pluriverse.ik.rows import Rows, sum_squares
 from pluriverse.launch import is_recorded_by_others, launch_kernel, record
 from pluriverse.model import Model
 from pluriverse.model.arguments import check_array
@@ -50,9 +50,7 @@ def begin_row(
 ):
     """Sum the squared residuals of a row, and settle it where there is nothing to gain."""
     row, _ = wp.tid()
-    total = wp.float64(0.0)
-    for residual in range(residuals.shape[1]):
-        total += wp.float64(residuals[row, residual]) * wp.float64(residuals[row, residual])
+    total = sum_squares(row, residuals)
     cost[row] = total
     is_settled = int(0)
     if total <= resolution:

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.ik.link_objective import LinkObjective
 from pluriverse.ik.link_path import next_above, node_dofs, row_dof
-from pluriverse.ik.objective import BuiltinObjective, check_problem, fit_targets
 from pluriverse.ik.rows import Rows
-from pluriverse.launch import launch_kernel
-from pluriverse.model import Model, Topology
+from pluriverse.model import Topology
 
 
 @wp.kernel(module="pluriverse.ik.residuals")
@@ -70,7 +69,7 @@ def write_position_jacobian(
         node = next_above(topology, world, node)
 
 
-class IKObjectivePosition(BuiltinObjective):
+class IKObjectivePosition(LinkObjective):
     """A point of a link is at a target: the residual is its position less that of the target, three numbers.
 
     Args:
@@ -84,19 +83,23 @@ class IKObjectivePosition(BuiltinObjective):
         ValueError: If the weight is negative or the point not finite.
     """
 
+    residual_kernel = write_position_residual
+    jacobian_kernel = write_position_jacobian
+    target_name = "target_positions"
+    target_type = wp.vec3f
+
     def __init__(self, link_index: Any, link_offset: Any, target_positions: Any, weight: float = 1.0) -> None:
-        super().__init__(weight)
-        self.link_index = link_index
+        super().__init__(link_index, weight)
         self.link_offset = wp.vec3(*(float(value) for value in link_offset))
         if not np.isfinite(np.array(self.link_offset)).all():
             raise ValueError(f"IKObjectivePosition: link_offset is {self.link_offset}, but must be finite.")
         self.target_positions = target_positions
 
-    def _fit(self) -> None:
-        self.target_positions = fit_targets(self.target_positions, wp.vec3f, self, "target_positions")
-        self._link, self._link_world, self._link_node = self.problems.find_links(
-            self.link_index, type(self).__name__
-        )
+    def _residual_inputs(self) -> list[Any]:
+        return [self.link_offset, self.target_positions]
+
+    def _jacobian_inputs(self) -> list[Any]:
+        return [self.link_offset]
 
     def set_target_position(self, problem_idx: int, new_position: Any) -> None:
         """Change the target of one problem.
@@ -109,8 +112,7 @@ class IKObjectivePosition(BuiltinObjective):
             IndexError: If there is no such problem.
             RuntimeError: If no solver has the objective yet.
         """
-        problem = check_problem(problem_idx, self, "set_target_position")
-        self.target_positions[problem : problem + 1].fill_(wp.vec3(*new_position))
+        self._set_target(problem_idx, new_position, "set_target_position")
 
     def set_target_positions(self, new_positions: Any) -> None:
         """Change the targets of all problems.
@@ -122,64 +124,4 @@ class IKObjectivePosition(BuiltinObjective):
             ValueError: If their number, type or device differs, or numbers are not finite.
             RuntimeError: If no solver has the objective yet.
         """
-        wp.copy(self.target_positions, fit_targets(new_positions, wp.vec3f, self, "new_positions"))
-
-    def residual_dim(self) -> int:
-        """Return 3."""
-        return 3
-
-    def compute_residuals(
-        self,
-        body_q: wp.array,
-        joint_q: wp.array,
-        model: Model,
-        residuals: wp.array,
-        start_idx: int,
-        problem_idx: wp.array,
-    ) -> None:
-        """Write the position errors of the rows that are due, times the weight."""
-        launch_kernel(
-            write_position_residual,
-            dim=body_q.shape[0],
-            inputs=[
-                body_q,
-                self.rows.place_due,
-                problem_idx,
-                self._link,
-                self.link_offset,
-                self.target_positions,
-                self.weight,
-                start_idx,
-            ],
-            outputs=[residuals],
-            device=model.device,
-        )
-
-    def compute_jacobian_analytic(
-        self,
-        body_q: wp.array,
-        joint_q: wp.array,
-        model: Model,
-        jacobian: wp.array,
-        joint_S_s: wp.array,
-        start_idx: int,
-    ) -> None:
-        """Write the velocities of the point that unit velocities of the dofs make, times the weight."""
-        launch_kernel(
-            write_position_jacobian,
-            dim=body_q.shape[0],
-            inputs=[
-                self.rows,
-                model.topology,
-                body_q,
-                joint_S_s,
-                self._link,
-                self._link_world,
-                self._link_node,
-                self.link_offset,
-                self.weight,
-                start_idx,
-            ],
-            outputs=[jacobian],
-            device=model.device,
-        )
+        self._set_targets(new_positions, "new_positions")

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.ik.link_objective import LinkObjective
 from pluriverse.ik.link_path import next_above, node_dofs, row_dof
-from pluriverse.ik.objective import BuiltinObjective, check_problem, fit_targets
 from pluriverse.ik.rows import Rows
-from pluriverse.launch import launch_kernel
-from pluriverse.model import Model, Topology
+from pluriverse.model import Topology
 
 # Square of the sine of half the angle below which 2 atan2(s, c) / s is a two-term series. The first dropped
 # term is 3 s**4 / 20 = 1.5e-9 of the value, under float32 rounding.
@@ -114,7 +113,7 @@ def write_rotation_jacobian(
         node = next_above(topology, world, node)
 
 
-class IKObjectiveRotation(BuiltinObjective):
+class IKObjectiveRotation(LinkObjective):
     """A frame of a link has a target orientation: the residual is a rotation vector [rad], three numbers.
 
     Args:
@@ -130,6 +129,11 @@ class IKObjectiveRotation(BuiltinObjective):
         ValueError: If the weight is negative or the orientation no rotation.
     """
 
+    residual_kernel = write_rotation_residual
+    jacobian_kernel = write_rotation_jacobian
+    target_name = "target_rotations"
+    target_type = wp.vec4f
+
     def __init__(
         self,
         link_index: Any,
@@ -138,24 +142,22 @@ class IKObjectiveRotation(BuiltinObjective):
         canonicalize_quat_err: bool = True,
         weight: float = 1.0,
     ) -> None:
-        super().__init__(weight)
-        self.link_index = link_index
+        super().__init__(link_index, weight)
         values = np.array([float(value) for value in link_offset_rotation])
         if values.shape != (4,) or not np.isfinite(values).all() or not np.linalg.norm(values) > 0.0:
             raise ValueError(
                 f"IKObjectiveRotation: link_offset_rotation is {values.tolist()}, but must be a quaternion "
-                "xyzw; "
-                "(0, 0, 0, 1) is the frame of the link itself."
+                "xyzw; (0, 0, 0, 1) is the frame of the link itself."
             )
         self.link_offset_rotation = wp.quat(*(values / np.linalg.norm(values)))
         self.target_rotations = target_rotations
         self.canonicalize_quat_err = bool(canonicalize_quat_err)
 
-    def _fit(self) -> None:
-        self.target_rotations = fit_targets(self.target_rotations, wp.vec4f, self, "target_rotations")
-        self._link, self._link_world, self._link_node = self.problems.find_links(
-            self.link_index, type(self).__name__
-        )
+    def _residual_inputs(self) -> list[Any]:
+        return [self.link_offset_rotation, self.target_rotations, int(self.canonicalize_quat_err)]
+
+    def _jacobian_inputs(self) -> list[Any]:
+        return self._residual_inputs()
 
     def set_target_rotation(self, problem_idx: int, new_rotation: Any) -> None:
         """Change the target of one problem.
@@ -168,8 +170,7 @@ class IKObjectiveRotation(BuiltinObjective):
             IndexError: If there is no such problem.
             RuntimeError: If no solver has the objective yet.
         """
-        problem = check_problem(problem_idx, self, "set_target_rotation")
-        self.target_rotations[problem : problem + 1].fill_(wp.vec4(*new_rotation))
+        self._set_target(problem_idx, new_rotation, "set_target_rotation")
 
     def set_target_rotations(self, new_rotations: Any) -> None:
         """Change the targets of all problems.
@@ -181,67 +182,4 @@ class IKObjectiveRotation(BuiltinObjective):
             ValueError: If their number, type or device differs, or numbers are not finite.
             RuntimeError: If no solver has the objective yet.
         """
-        wp.copy(self.target_rotations, fit_targets(new_rotations, wp.vec4f, self, "new_rotations"))
-
-    def residual_dim(self) -> int:
-        """Return 3."""
-        return 3
-
-    def compute_residuals(
-        self,
-        body_q: wp.array,
-        joint_q: wp.array,
-        model: Model,
-        residuals: wp.array,
-        start_idx: int,
-        problem_idx: wp.array,
-    ) -> None:
-        """Write the rotation errors of the rows that are due, times the weight."""
-        launch_kernel(
-            write_rotation_residual,
-            dim=body_q.shape[0],
-            inputs=[
-                body_q,
-                self.rows.place_due,
-                problem_idx,
-                self._link,
-                self.link_offset_rotation,
-                self.target_rotations,
-                int(self.canonicalize_quat_err),
-                self.weight,
-                start_idx,
-            ],
-            outputs=[residuals],
-            device=model.device,
-        )
-
-    def compute_jacobian_analytic(
-        self,
-        body_q: wp.array,
-        joint_q: wp.array,
-        model: Model,
-        jacobian: wp.array,
-        joint_S_s: wp.array,
-        start_idx: int,
-    ) -> None:
-        """Write how unit velocities of the dofs change the rotation vector, times the weight."""
-        launch_kernel(
-            write_rotation_jacobian,
-            dim=body_q.shape[0],
-            inputs=[
-                self.rows,
-                model.topology,
-                body_q,
-                joint_S_s,
-                self._link,
-                self._link_world,
-                self._link_node,
-                self.link_offset_rotation,
-                self.target_rotations,
-                int(self.canonicalize_quat_err),
-                self.weight,
-                start_idx,
-            ],
-            outputs=[jacobian],
-            device=model.device,
-        )
+        self._set_targets(new_rotations, "new_rotations")

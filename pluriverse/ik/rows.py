@@ -14,6 +14,28 @@ class Rows:
     jacobian_due: wp.array[int]  # [row] 1: the Jacobian is to be computed
 
 
+@wp.func
+def sum_squares(row: int, residuals: wp.array2d[float]) -> wp.float64:
+    """Return the cost of a row: the sum of its squared residuals."""
+    total = wp.float64(0.0)
+    for residual in range(residuals.shape[1]):
+        total += wp.float64(residuals[row, residual]) * wp.float64(residuals[row, residual])
+    return total
+
+
+@wp.func
+def goes_on(rows: Rows, row: int, settled: wp.array[int], solved: wp.array[int]) -> bool:
+    """Return whether a row takes another iteration; settle it where its problem has been solved."""
+    if settled[row] != 0:
+        return False
+    if solved[rows.row_problem[row]] != 0:
+        settled[row] = 1
+        rows.place_due[row] = 0
+        rows.jacobian_due[row] = 0
+        return False
+    return True
+
+
 def make_rows(problem_world: wp.array, world_count: int, row_problem: wp.array) -> Rows:
     """Return rows that compute the problems given, all of them due.
 
