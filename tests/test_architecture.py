@@ -16,7 +16,7 @@ CONTRIBUTING = PACKAGE.parent / "CONTRIBUTING.md"
 GROUND = (
     *("compile_lock", "config", "files", "garbage_collection", "kernel_progress", "kernel_source"),
     *("function_arguments", "launch", "launch_list", "newton_names", "options", "overload_search"),
-    *("precompiled_headers", "scratch", "warnings"),
+    *("precompilation", "precompiled_headers", "scratch", "warnings"),
 )
 # What has the import paths of other systems, for scripts written for them. Nothing here uses it.
 FOREIGN_PATHS = ("entity", "examples", "gymtorch", "gymutil", "terrain_utils", "torch_utils", "usd", "utils")

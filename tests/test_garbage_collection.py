@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from pluriverse import ModelBuilder, Simulation
+from pluriverse import ModelBuilder, Simulation, precompilation
 from pluriverse.garbage_collection import paused_collection
-from pluriverse.simulation import precompilation, step_loop
+from pluriverse.simulation import step_loop
 
 
 @pytest.fixture(autouse=True)

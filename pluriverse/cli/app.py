@@ -46,6 +46,22 @@ TaskArgument = Annotated[
 ]
 
 
+def _begin_precompiling(device: str | None) -> None:
+    """With an empty kernel cache, let the compiler begin while Python imports the rest.
+
+    That a device does not exist is said later, where the scene is loaded.
+    """
+    if device not in (None, "cpu"):
+        return
+    import warp as wp
+
+    from pluriverse.cli.console import quiet_warp
+    from pluriverse.precompilation import begin_precompiling
+
+    quiet_warp()
+    begin_precompiling(wp.get_device(device), is_importing=True)
+
+
 def _print_version(value: bool) -> None:
     if value:
         typer.echo(f"pluriverse {pluriverse.__version__}")
@@ -66,6 +82,7 @@ def _options(
 def run(scene: SceneArgument, options: RunOptions) -> None:
     """Step a scene, show the progress, and end with a summary."""
     with paused_collection():
+        _begin_precompiling(options.device)
         from pluriverse.cli.run import run_scene
 
     run_scene(scene, options)
@@ -85,6 +102,7 @@ def view(
 ) -> None:
     """Step a scene or a robot in real time and show it in the browser, or play a recording."""
     with paused_collection():
+        _begin_precompiling(options.device)
         from pluriverse.cli.view import view_scene
 
     view_scene(scene, options)
@@ -115,6 +133,7 @@ def export(
 def bench(scene: SceneArgument, options: BenchOptions) -> None:
     """Measure how fast a scene steps, over numbers of worlds."""
     with paused_collection():
+        _begin_precompiling(options.device)
         from pluriverse.cli.bench import bench_scene
 
     bench_scene(scene, options)
@@ -168,6 +187,7 @@ def tasks() -> None:
 @flattened
 def train(task: TaskArgument, options: TrainOptions) -> None:
     """Learn a task, with its curve, checkpoints, and a policy at the end."""
+    _begin_precompiling(options.device)
     from pluriverse.cli.learn import train as train_task
 
     train_task(task, options)
@@ -177,6 +197,7 @@ def train(task: TaskArgument, options: TrainOptions) -> None:
 @flattened
 def evaluate(task: TaskArgument, options: EvaluateOptions) -> None:
     """Run whole episodes with a policy, and print what they gave."""
+    _begin_precompiling(options.device)
     from pluriverse.cli.learn import evaluate as evaluate_policy
 
     evaluate_policy(task, options)
@@ -186,6 +207,7 @@ def evaluate(task: TaskArgument, options: EvaluateOptions) -> None:
 @flattened
 def play(task: TaskArgument, options: PlayOptions) -> None:
     """Show in the browser, in real time, what a policy does; or film it."""
+    _begin_precompiling(options.device)
     from pluriverse.cli.learn import play as play_policy
 
     play_policy(task, options)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.precompilation import begin_precompiling
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.assets import import_asset, register_mujoco_attributes
 from pluriverse.scene.bodies import add_body
@@ -40,7 +41,6 @@ from pluriverse.scene.validation import check_version, validate_scene
 from pluriverse.scene.values import IDENTITY_ROTATION, Vector3
 from pluriverse.scene.variants import build_variant_scene
 from pluriverse.scene.world_kinds import KindPlan, plan_kinds
-from pluriverse.simulation.precompilation import begin_precompiling
 from pluriverse.types import Entity
 
 # A longer step [s] is more likely a number of milliseconds.

@@ -15,6 +15,7 @@ from pluriverse.garbage_collection import paused_collection
 from pluriverse.launch import load_kernels
 from pluriverse.model import Control, State
 from pluriverse.model.world_list import list_worlds
+from pluriverse.precompilation import go_on_precompiling, modules_compiled_later
 from pluriverse.scratch import Borrowing, Scratch
 from pluriverse.simulation.carry_over import CarryOver
 from pluriverse.simulation.chunks import (
@@ -24,7 +25,6 @@ from pluriverse.simulation.chunks import (
     queue_chunks,
     world_byte_counts,
 )
-from pluriverse.simulation.precompilation import go_on_precompiling, modules_compiled_later
 from pluriverse.simulation.recording import ChunkRecording
 from pluriverse.simulation.shared_replay import ReplayPlan, SharedReplay, is_shareable
 from pluriverse.simulation.stages import StepStage

@@ -1,8 +1,9 @@
 """Precompilation: with an empty kernel cache, the first kernels are compiled while Python still reads files.
 
 All kernels of a simulation are compiled at once, when its model is complete and it is known which ones there
-are. Until then the compiler would be idle, so a thread begins with those that all simulations need. What no
-step needs, but what comes between steps, it compiles when the first steps have been made.
+are. Until then the compiler would be idle, so a thread begins with those that all simulations need. The
+command line has it begin even before Python imports the rest of the package. What no step needs, but what
+comes between steps, it compiles when the first steps have been made.
 """
 
 import contextlib
@@ -18,10 +19,12 @@ import warp as wp
 from pluriverse.kernel_progress import install
 from pluriverse.launch import load_kernels_of
 
+# A module that needs no other of the package. With it the headers are precompiled, which takes over a second.
+_NEEDED_FIRST = "launch_list"
 # Modules whose kernels do not depend on the model, in the order in which a simulation launches them.
 _NEEDED = (
-    *("model.drive_targets", "collision.shape_update", "simulation.statistics", "launch_list"),
-    *("collision.broad_phase", "simulation.carry_over", "collision.idle_contacts"),
+    *("model.drive_targets", "collision.shape_update", "simulation.statistics", "collision.broad_phase"),
+    *("simulation.carry_over", "collision.idle_contacts"),
 )
 # The same, of kernels that are launched between steps, if at all: 1.6 s of processor time.
 _NEEDED_LATER = (
@@ -31,28 +34,38 @@ _NEEDED_LATER = (
 )
 # Pause [s] between two modules, in which a thread that has to launch something gets the lock of launches.
 YIELD_TIME = 2e-3
-# Pause [s] between two looks whether the process ends, while the first steps are waited for.
+# Pause [s] between two looks whether the process ends, while imports or the first steps are waited for.
 WAIT_TIME = 0.05
 _lock = threading.Lock()
 _has_begun = False
 _thread: threading.Thread | None = None
+_has_imported = threading.Event()
 _has_stepped = threading.Event()
 
 
-def begin_precompiling(device: wp.Device) -> None:
+def begin_precompiling(device: wp.Device, *, is_importing: bool = False) -> None:
     """Begin to compile, in a thread, what every simulation on a CPU needs, unless this was done before.
 
     Nothing is done where it is in the kernel cache, or on a machine with one core. Where a program ended with
     its first steps, the cache lacks what is compiled after them, which again comes after the first steps.
+
+    Args:
+        device: Device of the simulations to come.
+        is_importing: Whether the caller goes on to import the package. Then the thread imports nothing of it
+            before a second call, without this: of two threads that import modules that import each other,
+            Python lets one see modules that are not complete.
     """
     global _has_begun, _thread
+    if not is_importing:
+        _has_imported.set()
     with _lock:
         if _has_begun or not device.is_cpu or (os.cpu_count() or 1) < 2:
             return
         _has_begun = True
-    module = wp.get_module("pluriverse.launch_list")
+    module = wp.get_module(f"pluriverse.{_NEEDED_FIRST}")
     cache = Path(wp.config.kernel_cache_dir or "")  # set, since there is a device
-    names = () if (cache / module.get_module_identifier(block_dim=1)).exists() else _NEEDED
+    is_cached = (cache / module.get_module_identifier(block_dim=1)).exists()
+    names = () if is_cached else (_NEEDED_FIRST, *_NEEDED)
     if names or not _was_compiled_later(cache):
         _thread = threading.Thread(target=_precompile, args=(device, names), name="pluriverse precompilation")
         _thread.start()
@@ -68,6 +81,7 @@ def modules_compiled_later() -> list[str]:
 def go_on_precompiling() -> None:
     """Say that steps have been made, so that nobody waits for a first one any more."""
     if not _has_stepped.is_set():
+        _has_imported.set()
         _has_stepped.set()
 
 
@@ -85,14 +99,23 @@ def _precompile(device: wp.Device, names: Sequence[str]) -> None:
         for name in names:
             if not threading.main_thread().is_alive():
                 return  # the process ends, and would wait
+            if name != _NEEDED_FIRST and not _happens(_has_imported):
+                return
             _load(name, device)
-    while not _has_stepped.wait(WAIT_TIME):
-        if not threading.main_thread().is_alive():
-            return
+    if not (_happens(_has_imported) and _happens(_has_stepped)):
+        return
     for name in _NEEDED_LATER:
         if not threading.main_thread().is_alive():
             return
         _load(name, device)
+
+
+def _happens(event: threading.Event) -> bool:
+    """Wait for an event; return False where the process ends without it."""
+    while not event.wait(WAIT_TIME):
+        if not threading.main_thread().is_alive():
+            return False
+    return True
 
 
 def _load(name: str, device: wp.Device) -> None:

@@ -1,15 +1,17 @@
 """Precompilation: what all simulations need is compiled beside the reading of a scene."""
 
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 import warp as wp
 
+from pluriverse import precompilation
 from pluriverse.launch import RECORDING, load_kernels_of
-from pluriverse.simulation import precompilation
 
-EARLY_COUNT = len(precompilation._NEEDED)
+EARLY_COUNT = 1 + len(precompilation._NEEDED)
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +22,7 @@ def _alone():
         precompilation._thread.join()
 
 
-def begin(monkeypatch, cache, early_count=EARLY_COUNT):
+def begin(monkeypatch, cache, early_count=EARLY_COUNT, *, is_importing=False):
     """Return which modules are loaded in the background before and after a step, and by which threads."""
     device = wp.get_device("cpu")  # which sets the folder of the cache, before it is replaced here
     early, late, threads = [], [], set()
@@ -32,10 +34,15 @@ def begin(monkeypatch, cache, early_count=EARLY_COUNT):
 
     monkeypatch.setattr(precompilation, "_has_begun", False)
     monkeypatch.setattr(precompilation, "_thread", None)
+    monkeypatch.setattr(precompilation, "_has_imported", threading.Event())
     monkeypatch.setattr(precompilation, "_has_stepped", stepped)
     monkeypatch.setattr(precompilation, "load_kernels_of", load)
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(cache))
     monkeypatch.setattr(precompilation.os, "cpu_count", lambda: 2)
+    if is_importing:
+        precompilation.begin_precompiling(device, is_importing=True)
+        time.sleep(4 * precompilation.WAIT_TIME)
+        assert [module.name for module in early] == ["pluriverse.launch_list"][:early_count]
     precompilation.begin_precompiling(device)
     precompilation.begin_precompiling(device)
     deadline = time.monotonic() + 300.0
@@ -51,13 +58,15 @@ def begin(monkeypatch, cache, early_count=EARLY_COUNT):
     return early, late, threads
 
 
-def test_modules_with_kernels_are_compiled_once_beside_the_main_thread(monkeypatch, tmp_path):
+@pytest.mark.parametrize("is_importing", [False, True])
+def test_modules_with_kernels_are_compiled_once_beside_the_main_thread(monkeypatch, tmp_path, is_importing):
     """With an empty cache every module of both lists is loaded, by another thread, and has kernels.
 
-    Those of the second list, which no step needs, come when a step was made.
+    Those of the second list, which no step needs, come when a step was made. Where the main thread has still
+    to import the package, the thread has loaded only the module that needs no other of it.
     """
-    early, late, threads = begin(monkeypatch, tmp_path)
-    assert len(early) == len(precompilation._NEEDED)
+    early, late, threads = begin(monkeypatch, tmp_path, is_importing=is_importing)
+    assert len(early) == EARLY_COUNT
     assert len(late) == len(precompilation._NEEDED_LATER)
     assert all(module.kernels for module in early + late)
     assert len(threads) == 1
@@ -110,3 +119,20 @@ def test_kernels_can_be_launched_while_others_are_compiled(monkeypatch):
     monkeypatch.setattr(module_type, "_compile", compile_beside)
     load_kernels_of("pluriverse.launch_list", "cpu")
     assert is_free[0]
+
+
+def test_the_command_begins_before_it_imports_scenes():
+    """`pluriverse run` asks for the compiler before it imports scenes and solvers, and again then."""
+    code = (
+        "import sys, pluriverse.precompilation as p\n"
+        "begun = []\n"
+        "def begin(device, *, is_importing=False):\n"
+        "    begun.append((is_importing, 'pluriverse.scene' in sys.modules))\n"
+        "p.begin_precompiling = begin\n"
+        "from pluriverse.cli import main\n"
+        "sys.argv = ['pluriverse', 'run', 'cartpole', '--frames', '1']\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "print(begun)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[(True, False), (False, True)]"
