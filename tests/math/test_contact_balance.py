@@ -1,19 +1,18 @@
 """Contacts whose law takes the place of their impulses, and contacts that slide, against dense NumPy."""
 
+import functools
+
 import numpy as np
 import pytest
 import warp as wp
 
 from pluriverse.math.contact_balance import BALANCE, CONTACTS_MAX, EXCHANGE
-from pluriverse.math.eight_numbers import EIGHT_NUMBERS, UNWEAVE
+from pluriverse.math.eight_numbers import numbers_at_once, unweave_text
 
 ROUNDING = 2.0**-52
 OPEN, STICKS, SLIDES, TURNS = range(4)
 
 _SOLVE = f"""
-    using V = double;
-    constexpr int CONTACTS = {CONTACTS_MAX};
-    {EIGHT_NUMBERS + UNWEAVE}
     V* A = work.data;
     {EXCHANGE + BALANCE}
     begin_exchange(w.data, (const V*)u0.data);
@@ -25,7 +24,7 @@ _SOLVE = f"""
     }}
     unsigned slides = 0, turns = 0;
     alignas(64) V x[3 * LANES], y[3 * LANES];
-    for (int i = 0; i < 8 * groups; ++i) m0[i] = m1[i] = m2[i] = e0[i] = e1[i] = across[i] = V(0);
+    for (int i = 0; i < WIDTH * groups; ++i) m0[i] = m1[i] = m2[i] = e0[i] = e1[i] = across[i] = V(0);
     for (int c = 0; c < count; ++c) {{
         if (state.data[c] < {SLIDES}) continue;
         const V* t = (const V*)(slide.data + c);
@@ -42,55 +41,62 @@ _SOLVE = f"""
     V rn[LANES];
     for (int c = 0; c < count; ++c) rn[c] = ((const V*)(compliance.data + c))[2];
     if (!balance(slides, turns, rn, wish.data)) found = 0;
-    for (int c = 0; c < 8 * groups; ++c) {{
+    for (int c = 0; c < WIDTH * groups; ++c) {{
         x[lane(c)] = m0[c] * normal[c] + e0[c] * turn[c];
-        x[lane(c) + 8] = m1[c] * normal[c] + e1[c] * turn[c];
-        x[lane(c) + 16] = normal[c];
+        x[lane(c) + WIDTH] = m1[c] * normal[c] + e1[c] * turn[c];
+        x[lane(c) + 2 * WIDTH] = normal[c];
     }}
     respond(slides, x, y);
     for (int c = 0; c < count; ++c) {{
         for (int k = 0; k < 3; ++k) {{
-            ((V*)(given.data + c))[k] = x[lane(c) + 8 * k];
-            ((V*)(answer.data + c))[k] = y[lane(c) + 8 * k];
+            ((V*)(given.data + c))[k] = x[lane(c) + WIDTH * k];
+            ((V*)(answer.data + c))[k] = y[lane(c) + WIDTH * k];
         }}
     }}
     return found;
 """
 
 
-@wp.func_native(_SOLVE)
-def solve(
-    w: wp.array[wp.float64],
-    u0: wp.array(dtype=wp.vec3d),
-    count: int,
-    compliance: wp.array(dtype=wp.vec3d),
-    wish: wp.array[wp.float64],
-    slide: wp.array(dtype=wp.vec3d),
-    state: wp.array[int],
-    moves: wp.array[int],
-    work: wp.array[wp.float64],
-    given: wp.array(dtype=wp.vec3d),
-    answer: wp.array(dtype=wp.vec3d),
-) -> int: ...
+@functools.cache
+def solving_kernel(width: int, limit: int):
+    """Return the kernel with vectors of `width` numbers, for at most `limit` contacts."""
+    head = f"using V = double; constexpr int CONTACTS = {limit};"
+    head += numbers_at_once(width) + unweave_text(width)
 
+    @wp.func_native(head + _SOLVE)
+    def solve(
+        w: wp.array[wp.float64],
+        u0: wp.array(dtype=wp.vec3d),
+        count: int,
+        compliance: wp.array(dtype=wp.vec3d),
+        wish: wp.array[wp.float64],
+        slide: wp.array(dtype=wp.vec3d),
+        state: wp.array[int],
+        moves: wp.array[int],
+        work: wp.array[wp.float64],
+        given: wp.array(dtype=wp.vec3d),
+        answer: wp.array(dtype=wp.vec3d),
+    ) -> int: ...
 
-@wp.kernel(enable_backward=False, module="unique")
-def solve_problem(
-    w: wp.array[wp.float64],
-    u0: wp.array(dtype=wp.vec3d),
-    count: int,
-    compliance: wp.array(dtype=wp.vec3d),
-    wish: wp.array[wp.float64],
-    slide: wp.array(dtype=wp.vec3d),
-    state: wp.array[int],
-    moves: wp.array[int],
-    work: wp.array[wp.float64],
-    given: wp.array(dtype=wp.vec3d),
-    answer: wp.array(dtype=wp.vec3d),
-    found: wp.array[int],
-):
-    thread, _ = wp.tid()
-    found[thread] = solve(w, u0, count, compliance, wish, slide, state, moves, work, given, answer)
+    @wp.kernel(enable_backward=False, module=f"tests.math.contact_balance_{width}_{limit}")
+    def solve_problem(
+        w: wp.array[wp.float64],
+        u0: wp.array(dtype=wp.vec3d),
+        count: int,
+        compliance: wp.array(dtype=wp.vec3d),
+        wish: wp.array[wp.float64],
+        slide: wp.array(dtype=wp.vec3d),
+        state: wp.array[int],
+        moves: wp.array[int],
+        work: wp.array[wp.float64],
+        given: wp.array(dtype=wp.vec3d),
+        answer: wp.array(dtype=wp.vec3d),
+        found: wp.array[int],
+    ):
+        thread, _ = wp.tid()
+        found[thread] = solve(w, u0, count, compliance, wish, slide, state, moves, work, given, answer)
+
+    return solve_problem
 
 
 class Problem:
@@ -109,15 +115,17 @@ class Problem:
         self.slide = np.stack([np.cos(angle), np.sin(angle), rng.uniform(0.2, 0.5, count)], axis=1)
         self.state = rng.integers(0, 4, count)
 
-    def solve(self, moves: list[int]) -> tuple[int, np.ndarray, np.ndarray]:
+    def solve(
+        self, moves: list[int], width: int = 8, limit: int = CONTACTS_MAX
+    ) -> tuple[int, np.ndarray, np.ndarray]:
         """Return whether it was solved, what is given and what is found, shape [contact, 3].
 
         `moves` are contacts to be held in turn, and to be released as -1 - contact.
         """
-        m, width = 3 * self.count, 8 * -(-self.count // 8)
+        m, lanes = 3 * self.count, width * -(-self.count // width)
         rows = np.zeros((m, 8 * -(-m // 8)))
         rows[:, :m] = self.mobility
-        size = 9 * self.count * width + 4 * self.count * width
+        size = 9 * self.count * lanes + 4 * self.count * lanes
 
         def array(values, dtype):
             return wp.array(values, dtype=dtype, device="cpu")
@@ -127,18 +135,24 @@ class Problem:
         inputs = [array(rows.ravel(), wp.float64), array(self.free, wp.vec3d), self.count]
         inputs += [array(self.compliance, wp.vec3d), array(self.wish, wp.float64)]
         inputs += [array(self.slide, wp.vec3d), array(self.state, int), array(moves, int), work]
-        wp.launch(solve_problem, dim=(1, 1), inputs=inputs, outputs=[given, answer, found], device="cpu")
+        kernel = solving_kernel(width, limit)
+        wp.launch(kernel, dim=(1, 1), inputs=inputs, outputs=[given, answer, found], device="cpu")
         assert work.numpy()[-1] == 7.0  # nothing is written behind what the text asks for
         return int(found.numpy()[0]), given.numpy(), answer.numpy()
 
 
-@pytest.mark.parametrize("count", [1, 4, 8, 9, CONTACTS_MAX])
-def test_contacts_obey_the_law_of_their_state(count):
+@pytest.mark.parametrize(
+    ("count", "width", "limit"),
+    [(1, 4, 4), (3, 4, 4), (4, 4, 4), (7, 4, 8), (8, 8, 8)]
+    + [(count, 8, CONTACTS_MAX) for count in (1, 4, 8, 9, CONTACTS_MAX)],
+)
+def test_contacts_obey_the_law_of_their_state(count, width, limit):
     """Impulses and velocities of all are those of one dense system, in whatever order contacts were held."""
     problem = Problem(count)
     held = [c for c in range(count) if problem.state[c] == STICKS]
     others = [c for c in range(count) if problem.state[c] != STICKS]
-    found, given, answer = problem.solve([*others, *held[::-1], *(-1 - c for c in others)])
+    moves = [*others, *held[::-1], *(-1 - c for c in others)]
+    found, given, answer = problem.solve(moves, width, limit)
     assert found == 1
 
     # p = E x, and the rows F of u = u0 + W p that have a law: F u + D x = g.
@@ -173,6 +187,16 @@ def test_contacts_obey_the_law_of_their_state(count):
     tolerance = 10.0 * count * size * (np.abs(impulse).max() + 1.0)
     np.testing.assert_allclose(given, np.where(sticks, 0.0, impulse), rtol=0.0, atol=tolerance)
     np.testing.assert_allclose(answer, np.where(sticks, impulse, velocity), rtol=0.0, atol=tolerance)
+
+
+@pytest.mark.parametrize(("count", "width"), [(3, 4), (4, 4), (6, 4), (6, 8), (8, 8)])
+def test_the_size_of_vectors_does_not_change_a_bit(count, width):
+    """A contact that opens takes a world from one size to another, which must not show."""
+    problem = Problem(count)
+    moves = [c for c in range(count) if problem.state[c] == STICKS]
+    expected = problem.solve(moves)
+    for given, other in zip(expected, problem.solve(moves, width, width * -(-count // width)), strict=True):
+        np.testing.assert_array_equal(given, other)
 
 
 def test_a_mobility_that_is_not_positive_cannot_be_held():

@@ -46,7 +46,7 @@ import warp as wp
 
 from pluriverse.math.contact_balance import BALANCE, CONTACTS_MAX, EXCHANGE
 from pluriverse.math.dense import CTYPE
-from pluriverse.math.eight_numbers import EIGHT_NUMBERS, UNWEAVE
+from pluriverse.math.eight_numbers import numbers_at_once, unweave_text
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
@@ -73,6 +73,8 @@ PROGRESS = 0.1
 # From 1 to 2, problems of Go1, G1, ANYmal, arm and hand take as many iterations; with 10 those of a limp Go1
 # take seven in place of one.
 SLIDING_CREEPS = 1.5
+# Up to so many contacts are solved in one vector of as many, whose number the compiler then knows.
+FEW_CONTACTS = (4, 8)
 # Share of a turning contact below which its friction is a force of a given direction.
 TURNING_MIN = 1e-9
 
@@ -110,12 +112,12 @@ _TERMS = """
     const int pad = (3 * count + 7) & ~7;
     begin_exchange(W, free_rate);
     for (int i = 0; i < wide; ++i) p[i] = u[i] = V(0);
-    for (int c = 0; c < 8 * groups; ++c) {
+    for (int c = 0; c < WIDTH * groups; ++c) {
         if (c >= count) {
             // No contact: always open.
             rt[c] = rn[c] = soft[c] = wt[c] = wn[c] = V(1);
             mu[c] = bias[c] = start0[c] = start1[c] = start2[c] = V(0);
-            u[lane(c) + 16] = b[lane(c) + 16] = V(1);
+            u[lane(c) + 2 * WIDTH] = b[lane(c) + 2 * WIDTH] = V(1);
             continue;
         }
         const int slot = sap.space_slot.data[region + c];
@@ -132,14 +134,14 @@ _TERMS = """
         wt[c] = V(0.5) * (diagonal[0] + diagonal[pad + 1]);
         wn[c] = diagonal[2 * (pad + 1)];
         for (int k = 0; k < 3; ++k) {
-            p[lane(c) + 8 * k] = impulse[3 * c + k];
-            u[lane(c) + 8 * k] = velocity[3 * c + k];
+            p[lane(c) + WIDTH * k] = impulse[3 * c + k];
+            u[lane(c) + WIDTH * k] = velocity[3 * c + k];
         }
     }
 """
 
 _ITERATE = """
-    const V8 zero = fill(V(0)), one = fill(V(1));
+    const VW zero = fill(V(0)), one = fill(V(1));
     const V infinite = V(INFINITY);
     V least = infinite, last = infinite, earlier = infinite;  // squared errors, relative
     V reference = infinite;  // squared error, as work, where the step begins
@@ -150,39 +152,39 @@ _ITERATE = """
     for (int iteration = 0;;) {
         // The law of each contact's state, and the error of its impulse.
         unsigned sticks = 0, slides = 0, turns = 0;
-        V8 errors = zero, norms = zero, works = zero;
+        VW errors = zero, norms = zero, works = zero;
         for (int g = 0; g < groups; ++g) {
-            const int j = 8 * g;
-            const V8 p0 = load(p + 3 * j), p1 = load(p + 3 * j + 8), p2 = load(p + 3 * j + 16);
-            const V8 u0 = load(u + 3 * j), u1 = load(u + 3 * j + 8), u2 = load(u + 3 * j + 16);
-            const V8 Rt = load(rt + j), Rn = load(rn + j), friction = load(mu + j), round = load(soft + j);
-            const V8 whole = load(wt + j) + Rt, whole_normal = load(wn + j) + Rn;
-            const V8 n = p2 - (u2 - load(bias + j) + Rn * p2) / whole_normal;
-            const V8 z0 = p0 - (u0 + Rt * p0) / whole, z1 = p1 - (u1 + Rt * p1) / whole;
-            const V8 size = root(z0 * z0 + z1 * z1 + round * round);
-            const V8 limit = friction * n, inverse = one / size;
-            V8 t0 = z0 * inverse, t1 = z1 * inverse, turning = limit * inverse;
-            const M8 closed = n > zero;
-            M8 slips = size > limit;
+            const int j = WIDTH * g;
+            const VW p0 = load(p + 3 * j), p1 = load(p + 3 * j + WIDTH), p2 = load(p + 3 * j + 2 * WIDTH);
+            const VW u0 = load(u + 3 * j), u1 = load(u + 3 * j + WIDTH), u2 = load(u + 3 * j + 2 * WIDTH);
+            const VW Rt = load(rt + j), Rn = load(rn + j), friction = load(mu + j), round = load(soft + j);
+            const VW whole = load(wt + j) + Rt, whole_normal = load(wn + j) + Rn;
+            const VW n = p2 - (u2 - load(bias + j) + Rn * p2) / whole_normal;
+            const VW z0 = p0 - (u0 + Rt * p0) / whole, z1 = p1 - (u1 + Rt * p1) / whole;
+            const VW size = root(z0 * z0 + z1 * z1 + round * round);
+            const VW limit = friction * n, inverse = one / size;
+            VW t0 = z0 * inverse, t1 = z1 * inverse, turning = limit * inverse;
+            const MW closed = n > zero;
+            MW slips = size > limit;
             if (is_start && iteration == 0) {
-                const V8 v0 = load(start0 + j), v1 = load(start1 + j);
-                const V8 speed = root(v0 * v0 + v1 * v1);
-                const V8 pressed = (load(bias + j) - load(start2 + j)) / Rn;
+                const VW v0 = load(start0 + j), v1 = load(start1 + j);
+                const VW speed = root(v0 * v0 + v1 * v1);
+                const VW pressed = (load(bias + j) - load(start2 + j)) / Rn;
                 slips = speed > Rt * friction * select(pressed > n, pressed, n) * SLIDING_CREEPS;
-                const V8 back = select(slips, -one / speed, zero);
+                const VW back = select(slips, -one / speed, zero);
                 t0 = select(slips, back * v0, t0);
                 t1 = select(slips, back * v1, t1);
                 turning = select(slips, zero, turning);
             }
-            const V8 share = select(slips, turning, one);
-            const V8 d0 = select(closed, share * z0, zero) - p0, d1 = select(closed, share * z1, zero) - p1;
-            const V8 d2 = select(closed, n, zero) - p2;
+            const VW share = select(slips, turning, one);
+            const VW d0 = select(closed, share * z0, zero) - p0, d1 = select(closed, share * z1, zero) - p1;
+            const VW d2 = select(closed, n, zero) - p2;
             errors = errors + (d0 * d0 + d1 * d1 + d2 * d2);
             works = works + (whole * (d0 * d0 + d1 * d1) + whole_normal * (d2 * d2));
             norms = norms + (p0 * p0 + p1 * p1 + p2 * p2);
             // Friction follows the normal impulse along t, and turns across it.
-            const M8 slide = closed & slips;
-            const M8 turned = slide & (turning > fill(TURNING_MIN));
+            const MW slide = closed & slips;
+            const MW turned = slide & (turning > fill(TURNING_MIN));
             slides |= bits(slide) << j;
             turns |= bits(turned) << j;
             sticks |= (bits(closed) & ~bits(slips)) << j;
@@ -194,7 +196,7 @@ _ITERATE = """
             store(across + j, select(turned, Rt + whole * (one - turning) / turning, zero));
         }
         V error = V(0), norm = V(0), work_of_error = V(0);
-        for (int i = 0; i < 8; ++i) {
+        for (int i = 0; i < WIDTH; ++i) {
             error += errors[i];
             norm += norms[i];
             work_of_error += works[i];
@@ -235,20 +237,21 @@ _ITERATE = """
         held = sticks;
         if (!goes_on || !balance(slides, turns, rn, bias)) break;
         for (int g = 0; g < groups; ++g) {
-            const int j = 8 * g;
-            const V8 n = load(normal + j), x = load(turn + j);
+            const int j = WIDTH * g;
+            const VW n = load(normal + j), x = load(turn + j);
             store(p + 3 * j, load(m0 + j) * n + load(e0 + j) * x);
-            store(p + 3 * j + 8, load(m1 + j) * n + load(e1 + j) * x);
-            store(p + 3 * j + 16, n);
+            store(p + 3 * j + WIDTH, load(m1 + j) * n + load(e1 + j) * x);
+            store(p + 3 * j + 2 * WIDTH, n);
         }
         respond(slides, p, u);
         for (int g = 0; g < groups; ++g) {
             // Of contacts that are held, impulses were found.
-            const M8 is_held = zero > load(sign + 8 * g);
+            const MW is_held = zero > load(sign + WIDTH * g);
             for (int k = 0; k < 3; ++k) {
-                const int j = 24 * g + 8 * k;
-                const V8 y = load(u + j);
-                const V8 law = k < 2 ? -load(rt + 8 * g) * y : load(bias + 8 * g) - load(rn + 8 * g) * y;
+                const int j = 3 * WIDTH * g + WIDTH * k;
+                const VW y = load(u + j);
+                const VW law =
+                    k < 2 ? -load(rt + WIDTH * g) * y : load(bias + WIDTH * g) - load(rn + WIDTH * g) * y;
                 store(p + j, select(is_held, y, load(p + j)));
                 store(u + j, select(is_held, law, y));
             }
@@ -262,12 +265,29 @@ _ITERATE = """
     }
     for (int c = 0; c < count; ++c) {
         for (int k = 0; k < 3; ++k) {
-            impulse[3 * c + k] = p[lane(c) + 8 * k];
-            velocity[3 * c + k] = u[lane(c) + 8 * k];
+            impulse[3 * c + k] = p[lane(c) + WIDTH * k];
+            velocity[3 * c + k] = u[lane(c) + WIDTH * k];
         }
     }
     return found;
 """
+
+
+def _few(count: int) -> str:
+    """Return what does it for at most `count` contacts, with one vector of so many."""
+    return f"""
+#ifndef __CUDA_ARCH__
+    if (count <= {count}) {{
+        constexpr int CONTACTS = {count};
+        {_text(count)}
+    }}
+#endif
+"""
+
+
+def _text(width: int) -> str:
+    """Return what finds the impulses with vectors of `width` contacts."""
+    return numbers_at_once(width) + unweave_text(width) + _GATHER + EXCHANGE + BALANCE + _TERMS + _ITERATE
 
 
 @functools.cache
@@ -276,7 +296,7 @@ def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
     SapData = sap_struct(real, linear)
     tolerance_of = TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE
     code = f"using V = {CTYPE[real]}; constexpr V tolerance = V({tolerance_of});\n" + _CONSTANTS
-    code += EIGHT_NUMBERS + UNWEAVE + _GATHER + EXCHANGE + BALANCE + _TERMS + _ITERATE
+    code += "".join(_few(width) for width in FEW_CONTACTS) + _text(8)
 
     @wp.func_native(code)
     def iterate(
