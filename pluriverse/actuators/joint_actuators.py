@@ -1,6 +1,7 @@
 """JointActuators: PD drives with the delay, limits, motor curve and lag of real actuators."""
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -200,8 +201,6 @@ class JointActuators(StepStage):
         """Return a parameter per actuator."""
         count, what = len(self.dof), type(self).__name__
         if isinstance(value, dict):
-            from fnmatch import fnmatchcase
-
             values = np.full(count, np.nan)
             for pattern, number in value.items():
                 for index, label in enumerate(self.label):

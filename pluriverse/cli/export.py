@@ -9,6 +9,7 @@ from pluriverse.cli.console import errors, fail, output, quiet_warp, reported_er
 from pluriverse.cli.options import ExportOptions
 from pluriverse.cli.pictures import parse_size
 from pluriverse.cli.view import EXIT_MISSING, parse_worlds
+from pluriverse.files import replace_file
 
 # Worlds of a video by default; more would be too small to tell apart.
 FILMED_WORLD_COUNT = 16
@@ -57,8 +58,6 @@ def export_recording(name: str, out: Path, options: ExportOptions) -> None:
 
 def _export_arrays(recording: Any, out: Path) -> None:
     """Write the trajectory, under the names of `run --record FILE.npz`."""
-    from pluriverse.files import replace_file
-
     model = recording.model
     with replace_file(out) as part, part.open("wb") as file:
         np.savez_compressed(

@@ -1,5 +1,6 @@
 """Samples: values of parameters, one set for each world of a sweep."""
 
+import difflib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -187,8 +188,6 @@ def _parameter(key: str, operation: str, what: str) -> Parameter:
             raise ValueError(f"{what}: {key} can only be set, not {operation}.")
         return parameter
     if parameter.array not in ENTITY_OF_ARRAY:
-        import difflib
-
         close = difflib.get_close_matches(parameter.array, ENTITY_OF_ARRAY, n=3)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
         raise ValueError(

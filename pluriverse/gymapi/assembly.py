@@ -20,6 +20,7 @@ from pluriverse.gymapi.errors import GymError, GymWarning
 from pluriverse.gymapi.scene import Actor, Ground, Sim
 from pluriverse.gymapi.shape_properties import offset_rows, resolved_offsets, shape_offsets
 from pluriverse.gymapi.store import start_key
+from pluriverse.gymapi.terrain import add_heightfield_shape
 from pluriverse.model import Model, poses
 from pluriverse.model_builder import ModelBuilder
 
@@ -162,8 +163,6 @@ def add_ground_shape(sim: Sim, builder: ModelBuilder, ground: Ground) -> None:
             )
         builder.add_shape_mesh(-1, xform=ground.pose, mesh=ground.mesh, cfg=config, label="terrain")
     else:
-        from pluriverse.gymapi.terrain import add_heightfield_shape
-
         add_heightfield_shape(sim, builder, ground, config)
 
 

@@ -15,6 +15,7 @@ from pluriverse.gymapi.errors import GymWarning
 from pluriverse.gymapi.structures import ActuatorProperties, AssetOptions, TendonProperties
 from pluriverse.gymapi.values import Quat, Transform, Vec3
 from pluriverse.importers import AssetWarning, ImportReport
+from pluriverse.importers.mjcf_repair import LOCKED
 from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
@@ -181,8 +182,6 @@ def _drop_sensors(spec: Any, report: ImportReport) -> None:
 def _locked_roots(model: Any) -> list[str]:
     """Return the bodies that only locked hinges and slides join to the world."""
     import mujoco
-
-    from pluriverse.importers.mjcf_repair import LOCKED
 
     names = []
     for body in range(1, model.nbody):

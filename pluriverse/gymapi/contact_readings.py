@@ -14,7 +14,7 @@ from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.values import RigidContact
 from pluriverse.launch import launch_kernel
-from pluriverse.model import Contacts, State, Topology
+from pluriverse.model import Contacts, State, Topology, poses
 from pluriverse.model.contacts import stored_contact_count
 
 _MODULE = "pluriverse.gymapi.contact_readings"
@@ -190,8 +190,6 @@ def contact_records(sim: Sim, world: int | None) -> np.ndarray:
 
 def _in_world(model: Any, body_q: np.ndarray, body: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Return the world positions of points in body frames."""
-    from pluriverse.model import poses
-
     result = point.astype(np.float64)
     moving = body >= 0
     pose = body_q[body[moving]].astype(np.float64)

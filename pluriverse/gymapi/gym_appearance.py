@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.geometry import Texture
 from pluriverse.gymapi.arguments import as_int, vector
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.enums import MeshType
@@ -69,8 +70,6 @@ class AppearanceCalls(Checks):
             FileNotFoundError: If there is no such file.
             ValueError: If it is no image.
         """
-        from pluriverse.geometry import Texture
-
         found = self._sim(sim, "create_texture_from_file")
         try:
             texture = Texture.load(str(filename))
@@ -90,8 +89,6 @@ class AppearanceCalls(Checks):
             pixels: Red, green, blue (and alpha) of each pixel from 0 to 255, row by row from the top, of any
                 shape; bodies stay opaque.
         """
-        from pluriverse.geometry import Texture
-
         call = "create_texture_from_buffer"
         found = self._sim(sim, call)
         columns, rows = as_int(width, "width", call), as_int(height, "height", call)

@@ -11,6 +11,7 @@ from pluriverse.gymapi.errors import require
 from pluriverse.gymapi.matrices import ArticulationMatrices
 from pluriverse.gymapi.preparation import PreparingCalls
 from pluriverse.gymapi.scene import Sim
+from pluriverse.gymapi.states import set_body_states
 from pluriverse.gymapi.tensor import Tensor, as_array
 from pluriverse.launch import launch_kernel, same_memory
 
@@ -66,8 +67,6 @@ class TensorCalls(PreparingCalls):
         call = "set_rigid_body_state_tensor"
         self._tensors(sim, call)
         rows = self._values(sim, states, sim.body_count, 13, call, "body").numpy().reshape(-1, 13)
-        from pluriverse.gymapi.states import set_body_states
-
         for actor in sim.actors:
             stop = actor.body_start + actor.asset.body_count
             set_body_states(actor, rows[actor.body_start : stop], 3, call)

@@ -19,6 +19,7 @@ from pluriverse.gymapi.lights import Lights
 from pluriverse.gymapi.runtime import Runtime
 from pluriverse.gymapi.structures import AttractorProperties, CameraProperties, SimParams
 from pluriverse.gymapi.values import Transform, Vec3
+from pluriverse.model import poses
 
 Part = TypeVar("Part")
 
@@ -433,8 +434,6 @@ def unit_poses(rows: np.ndarray) -> np.ndarray:
 
 def fixed_root_frame(asset: Asset, pose: np.ndarray) -> np.ndarray:
     """Return the parent frame of the root joint for which position zero gives the root body a pose."""
-    from pluriverse.model import poses
-
     child = asset.builder.joint_X_c[asset.root_joint]
     if np.array_equal(child, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)):
         return np.asarray(pose, dtype=np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_custom import UsdCustom
-from pluriverse.importers.usd_source import UsdSource, applied_schemas, authored
+from pluriverse.importers.usd_source import GRAVITY_MAGNITUDE, UsdSource, applied_schemas, authored
 from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP
 
 # Namespaces of other simulators; attributes in them that affect motion are read or reported.
@@ -135,8 +135,6 @@ def gravity_vector(source: UsdSource, direction: np.ndarray, magnitude: float) -
 
     A direction of zero means down, a negative magnitude that of the earth.
     """
-    from pluriverse.importers.usd_source import GRAVITY_MAGNITUDE
-
     length = float(np.linalg.norm(direction))
     if length == 0.0:
         direction, length = -np.eye(3)["XYZ".index(source.up_axis)], 1.0

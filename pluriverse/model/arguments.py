@@ -6,15 +6,16 @@ from Python, and cost nothing in a recorded step.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import warp as wp
 
+from pluriverse.model.contacts import Contacts
+from pluriverse.model.control import Control
 from pluriverse.model.indices import IndexKind, count_wrong_indices
+from pluriverse.model.model import Model
+from pluriverse.model.state import State
 from pluriverse.model.structure import have_same_structure
-
-if TYPE_CHECKING:
-    from pluriverse.model.model import Model
 
 _STATE: tuple[tuple[str, str, Any], ...] = (
     ("joint_q", "joint_coord_count", wp.float32),
@@ -42,7 +43,7 @@ _CONTACT_SLOTS = (
 )
 
 
-def check_array(model: "Model", array: Any, shape: Sequence[int], dtype: Any, what: str) -> None:
+def check_array(model: Model, array: Any, shape: Sequence[int], dtype: Any, what: str) -> None:
     """Raise if something is not an array of a shape and type on the device of a model.
 
     Raises:
@@ -62,7 +63,7 @@ def check_array(model: "Model", array: Any, shape: Sequence[int], dtype: Any, wh
         raise ValueError(f"{what} is on {array.device}, but the model is on {model.device}.")
 
 
-def check_indices(model: "Model", indices: Any, what: str) -> None:
+def check_indices(model: Model, indices: Any, what: str) -> None:
     """Raise if something is not a list of indices of articulations on the device of a model.
 
     Indices that name no articulation are counted on the device, and reported by `SolverBase.report`.
@@ -77,7 +78,7 @@ def check_indices(model: "Model", indices: Any, what: str) -> None:
     count_wrong_indices(indices, model.articulation_count, IndexKind.ARTICULATION, model.index_errors)
 
 
-def check_owner(model: "Model", instance: Any, what: str, remedy: str) -> None:
+def check_owner(model: Model, instance: Any, what: str, remedy: str) -> None:
     """Raise if something was made by a model of another structure.
 
     Raises:
@@ -91,17 +92,13 @@ def check_owner(model: "Model", instance: Any, what: str, remedy: str) -> None:
         )
 
 
-def check_state(model: "Model", state: Any, what: str) -> None:
+def check_state(model: Model, state: Any, what: str) -> None:
     """Raise if something is not a state of a model. The model itself counts as one: its initial state.
 
     Raises:
         TypeError: If it is not a state.
         ValueError: If it belongs to another model, or an array of it has another shape.
     """
-    # Imported here to avoid an import circle with the module of the state.
-    from pluriverse.model.model import Model
-    from pluriverse.model.state import State
-
     if not isinstance(state, State | Model):
         raise TypeError(
             f"{what} is a {type(state).__name__}, but must be a State. Make one with model.state()."
@@ -117,15 +114,13 @@ def check_state(model: "Model", state: Any, what: str) -> None:
         check_array(model, getattr(state, name), (getattr(model, count),), dtype, f"{what}.{name}")
 
 
-def check_control(model: "Model", control: Any, what: str) -> None:
+def check_control(model: Model, control: Any, what: str) -> None:
     """Raise if something is not a control of a model.
 
     Raises:
         TypeError: If it is not a control.
         ValueError: If it belongs to another model, or an array of it has another shape.
     """
-    from pluriverse.model.control import Control
-
     if not isinstance(control, Control):
         raise TypeError(
             f"{what} is a {type(control).__name__}, but must be a Control or None. Make one with "
@@ -137,15 +132,13 @@ def check_control(model: "Model", control: Any, what: str) -> None:
         check_array(model, getattr(control, name), (size,), dtype, f"{what}.{name}")
 
 
-def check_contacts(model: "Model", contacts: Any, what: str) -> None:
+def check_contacts(model: Model, contacts: Any, what: str) -> None:
     """Raise if something is not a contact buffer for a model.
 
     Raises:
         TypeError: If it is not a contact buffer.
         ValueError: If it belongs to another model, or an array of it has another shape.
     """
-    from pluriverse.model.contacts import Contacts
-
     if not isinstance(contacts, Contacts):
         raise TypeError(
             f"{what} is a {type(contacts).__name__}, but must be Contacts. Make them with contacts() of the "

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
+from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.limits import DOCUMENT_COUNT_MAX, ELEMENT_COUNT_MAX, element_count
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.local_files import is_below, outside_message
@@ -141,8 +142,6 @@ def _read(source: Path | str) -> tuple[str, str, Path]:
 
 def _urdf_paths(source: Path | str, packages: Sequence[Path]) -> Iterator[Path]:
     """Yield the files that a URDF document refers to."""
-    from pluriverse.importers.asset_files import AssetFiles
-
     text, name, _ = _read(source)
     root = _parse_xml(text, name)
     if root is None:

@@ -30,6 +30,7 @@ from pluriverse.scene.values import (
     Transform,
     shown,
 )
+from pluriverse.types import ShapeFlags
 
 Gains = tuple[NotNegative, NotNegative]
 # Characters of a document in which its first element is looked for.
@@ -261,8 +262,6 @@ def _override_material(builder: Any, override: dict[str, Any], first_shape: int)
 
 
 def _hide_colliders(builder: Any, first_shape: int) -> None:
-    from pluriverse.types import ShapeFlags
-
     flags = builder.shape_flags[first_shape:]
     flags[(flags & ShapeFlags.COLLIDE_SHAPES) != 0] &= ~int(ShapeFlags.VISIBLE)
 

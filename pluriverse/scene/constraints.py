@@ -10,6 +10,7 @@ from pluriverse.scene.bodies import find_body
 from pluriverse.scene.mapping import SceneMapping, tag_of, tagged
 from pluriverse.scene.selectors import find_joint
 from pluriverse.scene.values import Axis, Name, NotNegative, Number, Reference, Transform, Vector
+from pluriverse.types import EqType
 
 
 class Constraint(SceneMapping):
@@ -105,8 +106,6 @@ else:
 
 def add_constraint(assembly: Assembly, constraint: Constraint) -> None:
     """Add a constraint to the world."""
-    from pluriverse.types import EqType
-
     kind = next(name for name, model in CONSTRAINTS.items() if isinstance(constraint, model))
     assembly.builder.add_equality_constraint(
         EqType[kind.upper()],

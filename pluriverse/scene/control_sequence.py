@@ -8,11 +8,13 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import FailFast, Field, model_validator
 
+from pluriverse.model import poses
 from pluriverse.scene.document import SceneDocument, field_name, read_scene_document
 from pluriverse.scene.errors import FieldError, SapSceneLoaderError
 from pluriverse.scene.mapping import SceneMapping
 from pluriverse.scene.validation import validate_document
 from pluriverse.scene.values import Positive, parse_number, shown
+from pluriverse.types import JointType
 
 # A time that falls short of a sample by rounding counts as its time [relative to the sample's duration].
 SAMPLE_TOLERANCE = 1e-9
@@ -157,9 +159,6 @@ class ControlSequence:
 
     def _move_free_joints(self, model: Any, rows: np.ndarray) -> None:
         """Offset the free joints in each world's row of coordinates by the position of the world."""
-        from pluriverse.model import poses
-        from pluriverse.types import JointType
-
         starts, types = model.joint_q_start.numpy(), model.joint_type.numpy()
         frames, parents = model.joint_X_p.numpy(), model.joint_parent.numpy()
         joints = model.joint_world_start.numpy()

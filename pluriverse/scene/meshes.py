@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.asset_references import check_mesh, check_references
 from pluriverse.scene.errors import FieldError
@@ -76,8 +77,6 @@ def _read_mesh(assembly: Assembly, shape: MeshShape) -> Any:
 
 def _first_mesh(assembly: Assembly, path: Path) -> tuple[Path, np.ndarray]:
     """Return the mesh of the first link of a URDF file that has one, its colliders first, and its scale."""
-    from pluriverse.importers.asset_files import AssetFiles
-
     roots = assembly.files.roots
     check_references("urdf", path, roots, [])
     try:

@@ -20,6 +20,7 @@ from pluriverse.scene.values import (
     Transform,
     Vector,
 )
+from pluriverse.types import GeoType
 
 
 class SensorZoneMapping(SceneMapping):
@@ -68,7 +69,6 @@ def add_scene_sensor(assembly: Assembly, sensor: Sensor) -> None:
         ValueError: A value is out of range, or something that the type needs is missing.
     """
     from pluriverse.builder.sensors import SensorType, SensorZone, add_sensor
-    from pluriverse.types import GeoType
 
     if sensor.type.upper() not in SensorType.__members__:
         words = ", ".join(kind.name.lower() for kind in SensorType)

@@ -42,7 +42,7 @@ from pluriverse.scene.values import (
     reported,
     shown,
 )
-from pluriverse.types import FLOATING_JOINTS, JointType
+from pluriverse.types import FLOATING_JOINTS, GeoType, JointType, ShapeFlags
 
 OPERATIONS: dict[str, type["Operation"]] = {}
 """The operations by the name in `op`; `add_shape` is followed by the type of the shape."""
@@ -367,8 +367,6 @@ class ScaleSphereShapes(Operation):
 
     def apply(self, assembly: Assembly) -> None:
         """Scale the spheres."""
-        from pluriverse.types import GeoType
-
         builder = assembly.builder
         spheres = [shape for shape, kind in enumerate(builder.shape_type) if kind == GeoType.SPHERE]
         if not spheres:
@@ -392,8 +390,6 @@ class ApproximateMeshes(Operation):
 
     def apply(self, assembly: Assembly) -> None:
         """Replace the meshes."""
-        from pluriverse.types import GeoType, ShapeFlags
-
         builder = assembly.builder
         kinds = [GeoType.MESH] if self.method == "convex_hull" else [GeoType.MESH, GeoType.CONVEX_MESH]
         collides = (builder.shape_flags & int(ShapeFlags.COLLIDE_SHAPES)) != 0

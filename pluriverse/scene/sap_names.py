@@ -1,5 +1,6 @@
 """The names and arguments under which the format's first implementation loads scenes."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,6 @@ def load_sap_scene(
         SapUnsupportedSceneFeature: `strict` is set and something is asked for that is not supported.
         ValueError: There is no such device, or a number is out of range.
     """
-    import dataclasses
-
     scene = load_scene(path, device=device, strict=strict, num_worlds=num_worlds, spacing=spacing)
     if requires_grad:
         feature = "requires_grad=True: gradients of the simulation"

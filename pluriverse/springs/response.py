@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics import eval_inverse_dynamics, eval_mass_matrix
+from pluriverse.dynamics.articulation_query import articulation_query
 from pluriverse.simulation import Simulation, StepStage
 from pluriverse.solvers.base import SolverBase
 from pluriverse.types import JointTargetMode
@@ -201,8 +202,6 @@ def jacobian_array(model: Any) -> wp.array:
 
 def _matrix_shape(model: Any) -> tuple[int, int, int]:
     """Return the numbers of articulations, and the largest ones of links and degrees of freedom."""
-    from pluriverse.dynamics.articulation_query import articulation_query
-
     query = articulation_query(model)
     return model.articulation_count, query.link_count_max, query.dof_count_max
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from pluriverse.files import replace_file
 from pluriverse.recording.moment import Moment
 from pluriverse.render.visual import SeenGeometry
 from pluriverse.viewer.extras import load_viser, quiet_viser
@@ -141,8 +142,6 @@ class ViewerBase(abc.ABC):
         Raises:
             OSError: If the file cannot be written.
         """
-        from pluriverse.files import replace_file
-
         with self._lock:
             self._draw(self.source.moment())
             text = standalone_html(self.server, self.server.get_scene_serializer)

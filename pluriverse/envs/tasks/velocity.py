@@ -1,6 +1,7 @@
 """Velocity: a legged robot follows velocity commands, on ground of several kinds at once."""
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -302,8 +303,6 @@ TERRAINS: dict[str, Any] = {
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
     """Return whether a name fits one of several wildcards."""
-    from fnmatch import fnmatchcase
-
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 

@@ -7,6 +7,7 @@ host, and, for tracked arrays, on the device. Fields that MuJoCo itself derives 
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
@@ -208,7 +209,6 @@ def field_writers(real: Any) -> Any:
 
     Fields without entries are skipped.
     """
-    from types import SimpleNamespace
 
     @wp.func
     def write(field: wp.array(dtype=real), entry: int, value: wp.float64):
