@@ -27,7 +27,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, world_thread_count
 from pluriverse.math.precision import kernel_module, mat33_type, quat_type, vec3_type, vec6_type
 from pluriverse.model import Model, State, Topology
 from pluriverse.solvers.sap.chains import chain_functions
@@ -168,6 +168,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.equality_terms", *names))
     def set_equality_term(
         worlds: wp.array[int],
+        stride: int,  # number of threads, see `world_thread_count`
         topology: Topology,
         inputs: EqualityInputs,
         dynamics: DynamicsData,
@@ -176,231 +177,240 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         pull: real,
     ):
         thread, _ = wp.tid()
-        world = worlds[thread]
-        if world < 0:
-            return
-        template = topology.world_template[world]
-        first = topology.template_dof[template]
-        first_node = topology.template_node[template]
-        first_body = topology.template_body[template]
-        node0 = topology.world_joint[world]
-        dof0 = topology.world_dof[world]
-        body0 = topology.world_body[world]
-        tree0 = topology.world_tree[world]
-        rate = real(1.0) / (real(2.0) * dt)  # 1 / (dt + tau)
-        span_rate = real(1.0) / ((real(1.0) + real(SPAN_TAU)) * dt)
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
-            kind = inputs.type[index]
-            sap.equality_impulse[index] = vec6()
-            sap.equality_velocity[index] = vec6()
-            if not inputs.enabled[index] or inputs.world_frozen[world] != 0:
-                sap.equality[index].kind = OFF
-            elif kind == EqType.JOINT:
-                node1 = topology.body_node[first_body + inputs.joint_child[inputs.joint1[index]] - body0]
-                order1 = inputs.joint1_axis[index]
-                dof1 = topology.node_dof[first_node + node1] + order1
-                coord0 = topology.world_coord[world]
-                error = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node1] + order1])
-                given1 = is_prescribed(topology, dynamics, world, node1)
-                w = real(0.0)
-                if given1 == 0:
-                    w = real(1.0) / diagonal_of_mass(topology, dynamics, world, dof1)
-                sap.tree_active[tree0 + topology.node_tree[first_node + node1]] = 1
-                dof2 = int(-1)
-                given2 = int(0)
-                ratio, x = real(0.0), real(0.0)
-                if inputs.joint2[index] >= 0:
-                    node2 = topology.body_node[first_body + inputs.joint_child[inputs.joint2[index]] - body0]
-                    order2 = inputs.joint2_axis[index]
-                    dof2 = topology.node_dof[first_node + node2] + order2
-                    given2 = is_prescribed(topology, dynamics, world, node2)
-                    x = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node2] + order2])
-                    sap.tree_active[tree0 + topology.node_tree[first_node + node2]] = 1
-                    # Horner's scheme for the polynomial and its derivative.
-                    polynomial = real(inputs.polycoef[index, 4])
-                    for power in range(4):
-                        ratio = ratio * x + polynomial
-                        polynomial = polynomial * x + real(inputs.polycoef[index, 3 - power])
-                    error -= polynomial
-                    if given2 == 0:
-                        w += ratio * ratio / diagonal_of_mass(topology, dynamics, world, dof2)
-                else:
-                    error -= real(inputs.polycoef[index, 0])
-                stiffness = real(1.0) / (real(NEAR_RIGID) * wp.max(w, real(DIAGONAL_MIN)))
-                bias = -rate * error
-                if given2 != 0:
-                    # The leader is prescribed: v_1 is to be v_hat + ratio v_2.
-                    bias += ratio * real(dynamics.dof_velocity_free[dof0 + dof2])
-                    dof2 = -1
-                elif given1 != 0:
-                    # The follower does: v_2 is to be (v_1 - v_hat) / ratio.
-                    bias = (real(dynamics.dof_velocity_free[dof0 + dof1]) - bias) / ratio
-                    error = -error / ratio
-                    stiffness = stiffness * ratio * ratio
-                    dof1 = dof2
-                    dof2 = -1
-                    ratio = real(0.0)
-                sap.equality[index].kind = DOFS
-                if w == real(0.0):
-                    sap.equality[index].kind = OFF  # neither may change
-                sap.equality[index].dof1 = dof1
-                sap.equality[index].dof2 = dof2
-                sap.equality[index].ratio = ratio
-                sap.equality[index].error = vec6(error, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0))
-                sap.equality[index].bias = vec6(bias, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0))
-                sap.equality[index].stiffness_linear = stiffness
-                sap.equality[index].stiffness_angular = mat33()
-            else:
-                node1, node2 = int(-1), int(-1)
-                if inputs.body1[index] >= 0:
-                    node1 = topology.body_node[first_body + inputs.body1[index] - body0]
-                if inputs.body2[index] >= 0:
-                    node2 = topology.body_node[first_body + inputs.body2[index] - body0]
-                hold(topology, dynamics, sap, world, node1)
-                hold(topology, dynamics, sap, world, node2)
-
-                # The points that are to coincide, each in its own body.
-                relation = inputs.relpose[index]
-                given = wp.transform_get_rotation(relation)
-                # Single precision is not quite of unit length.
-                rest_rotation = wp.quat_to_matrix(
-                    wp.normalize(quat(real(given[0]), real(given[1]), real(given[2]), real(given[3])))
-                )
-                shift = vec3(wp.transform_get_translation(relation))
-                arm1 = vec3(inputs.anchor[index])
-                arm2 = wp.transpose(rest_rotation) * (arm1 - shift)
-                joint = inputs.joint1[index]
-                if kind == EqType.DISTANCE and joint >= 0:
-                    arm1 = vec3(wp.transform_get_translation(inputs.joint_frame_parent[joint]))
-                    arm2 = vec3(wp.transform_get_translation(inputs.joint_frame_child[joint]))
-                if kind == EqType.WELD:
-                    arm2 = arm1
-                    arm1 = shift + rest_rotation * arm2
-                rotation1 = wp.identity(n=3, dtype=real)
-                rotation2 = wp.identity(n=3, dtype=real)
-                origin1, origin2 = vec3(), vec3()
-                if node1 >= 0:
-                    rotation1 = mat33(dynamics.node_rotation[node0 + node1])
-                    origin1 = vec3(dynamics.tree_ref[tree0 + topology.node_tree[first_node + node1]])
-                    arm1 = vec3(dynamics.node_offset[node0 + node1]) + rotation1 * arm1
-                if node2 >= 0:
-                    rotation2 = mat33(dynamics.node_rotation[node0 + node2])
-                    origin2 = vec3(dynamics.tree_ref[tree0 + topology.node_tree[first_node + node2]])
-                    arm2 = vec3(dynamics.node_offset[node0 + node2]) + rotation2 * arm2
-                apart = (origin2 - origin1) + (arm2 - arm1)
-
-                # Directions in which the bodies must not turn against each other, as a projection.
-                projector = mat33()
-                misfit = vec3()
-                scale = real(0.0)
-                if kind == EqType.WELD:
-                    projector = wp.identity(n=3, dtype=real)
-                    misfit = rotation_vector(rotation2 * wp.transpose(rotation1 * rest_rotation))
-                    scale = real(inputs.torquescale[index])
-                if kind == EqType.HINGE:
-                    axis = wp.normalize(vec3(inputs.axis[index]))
-                    axis1 = rotation1 * axis
-                    axis2 = rotation2 * (wp.transpose(rest_rotation) * axis)
-                    projector = wp.identity(n=3, dtype=real) - wp.outer(axis1, axis1)
-                    misfit = wp.cross(axis1, axis2)
-                    scale = real(inputs.torquescale[index])
-
-                # w of the point and of the rotation, by the dofs above the two bodies.
-                dof1 = last_free_dof(topology, dynamics, world, node1)
-                dof2 = last_free_dof(topology, dynamics, world, node2)
-                W, W_angular = mat33(), mat33()
-                compliance, compliance_angular = real(0.0), real(0.0)
-                a, b = int(dof1), int(dof2)
-                while a >= 0 or b >= 0:
-                    dof = wp.max(a, b)
-                    motion = vec6(dynamics.dof_motion[dof0 + dof])
-                    omega = vec3(motion[0], motion[1], motion[2])
-                    velocity = vec3(motion[3], motion[4], motion[5])
-                    inverse = real(1.0) / diagonal_of_mass(topology, dynamics, world, dof)
-                    point, spin = vec3(), vec3()
-                    up = topology.dof_parent[first + dof]
-                    above1 = a == dof
-                    if b == dof:
-                        rate2 = velocity + wp.cross(omega, arm2)
-                        point += rate2
-                        spin += omega
-                        compliance += inverse * wp.dot(rate2, rate2)
-                        b = up
-                    if above1:
-                        rate1 = velocity + wp.cross(omega, arm1)
-                        point -= rate1
-                        spin -= omega
-                        compliance += inverse * wp.dot(rate1, rate1)
-                        a = up
-                    compliance_angular += inverse * wp.dot(omega, omega)
-                    W += inverse * wp.outer(point, point)
-                    spin = projector * spin
-                    W_angular += inverse * wp.outer(spin, spin)
-                size = wp.max(projector[0, 0] + projector[1, 1] + projector[2, 2], real(1.0))
-                w = wp.sqrt(wp.ddot(W, W)) / real(3.0)
-                distance = wp.length(apart)
-                line = vec3(real(0.0), real(0.0), real(1.0))  # any, where the points coincide
-                if distance > real(0.0):
-                    line = apart / distance
-                if kind == EqType.DISTANCE:
-                    w = wp.dot(line, W * line)
-                w_angular = wp.sqrt(wp.ddot(W_angular, W_angular)) / size
-                stiffness_linear, stiffness_angular = real(0.0), real(0.0)
-                if w > real(IMMOBILE) * compliance:
-                    stiffness_linear = real(1.0) / (real(NEAR_RIGID) * w)
-                if w_angular > real(IMMOBILE) * compliance_angular:
-                    stiffness_angular = scale / (real(NEAR_RIGID) * w_angular)
-
-                sap.equality[index].kind = BODIES
-                sap.equality[index].node1 = node1
-                sap.equality[index].node2 = node2
-                sap.equality[index].dof1 = dof1
-                sap.equality[index].dof2 = dof2
-                sap.equality[index].arm1 = arm1
-                sap.equality[index].arm2 = arm2
-                sap.equality[index].error = vec6(
-                    misfit[0], misfit[1], misfit[2], apart[0], apart[1], apart[2]
-                )
-                # Fast bodies leave a constraint by this within a step, and may be as fast in returning.
-                swept = vec2()
-                if node1 >= 0:
-                    swept += swept_rates(vec6(dynamics.node_velocity[node0 + node1]), arm1)
-                if node2 >= 0:
-                    swept += swept_rates(vec6(dynamics.node_velocity[node0 + node2]), arm2)
-                linear_bias = approach(rate, apart, pull, dt * swept[0])
-                angular_bias = -rate * misfit
-                if w > real(0.0):
-                    # The same at the radius of gyration that the constraint knows of.
-                    twist = pull * wp.sqrt(w_angular / w)
-                    angular_bias = approach(rate, misfit, twist, dt * swept[1])
-                sap.equality[index].bias = vec6(
-                    angular_bias[0],
-                    angular_bias[1],
-                    angular_bias[2],
-                    linear_bias[0],
-                    linear_bias[1],
-                    linear_bias[2],
-                )
-                if kind == EqType.DISTANCE:
-                    least = float(inputs.polycoef[index, 0])
-                    most = float(inputs.polycoef[index, 1])
-                    if joint >= 0:
-                        least = float(inputs.joint_limit_lower[inputs.joint_qd_start[joint]])
-                        most = float(inputs.joint_limit_upper[inputs.joint_qd_start[joint]])
-                    lower, upper = real(NO_BOUND), real(NO_BOUND)
-                    if least >= 0.0:
-                        lower = span_rate * (real(least) - distance)
-                    if most >= 0.0 and most < wp.inf:
-                        upper = span_rate * (distance - real(most))
-                    sap.equality[index].kind = DISTANCE
-                    sap.equality[index].axis = line
-                    sap.equality[index].two_sided = int(least >= 0.0 and least == most)
+        for slot in range(thread, worlds.shape[0], stride):
+            world = worlds[slot]
+            if world < 0:
+                continue
+            template = topology.world_template[world]
+            first = topology.template_dof[template]
+            first_node = topology.template_node[template]
+            first_body = topology.template_body[template]
+            node0 = topology.world_joint[world]
+            dof0 = topology.world_dof[world]
+            body0 = topology.world_body[world]
+            tree0 = topology.world_tree[world]
+            rate = real(1.0) / (real(2.0) * dt)  # 1 / (dt + tau)
+            span_rate = real(1.0) / ((real(1.0) + real(SPAN_TAU)) * dt)
+            for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+                kind = inputs.type[index]
+                sap.equality_impulse[index] = vec6()
+                sap.equality_velocity[index] = vec6()
+                if not inputs.enabled[index] or inputs.world_frozen[world] != 0:
+                    sap.equality[index].kind = OFF
+                elif kind == EqType.JOINT:
+                    node1 = topology.body_node[first_body + inputs.joint_child[inputs.joint1[index]] - body0]
+                    order1 = inputs.joint1_axis[index]
+                    dof1 = topology.node_dof[first_node + node1] + order1
+                    coord0 = topology.world_coord[world]
+                    error = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node1] + order1])
+                    given1 = is_prescribed(topology, dynamics, world, node1)
+                    w = real(0.0)
+                    if given1 == 0:
+                        w = real(1.0) / diagonal_of_mass(topology, dynamics, world, dof1)
+                    sap.tree_active[tree0 + topology.node_tree[first_node + node1]] = 1
+                    dof2 = int(-1)
+                    given2 = int(0)
+                    ratio, x = real(0.0), real(0.0)
+                    if inputs.joint2[index] >= 0:
+                        node2 = topology.body_node[
+                            first_body + inputs.joint_child[inputs.joint2[index]] - body0
+                        ]
+                        order2 = inputs.joint2_axis[index]
+                        dof2 = topology.node_dof[first_node + node2] + order2
+                        given2 = is_prescribed(topology, dynamics, world, node2)
+                        x = real(inputs.joint_q[coord0 + topology.node_coord[first_node + node2] + order2])
+                        sap.tree_active[tree0 + topology.node_tree[first_node + node2]] = 1
+                        # Horner's scheme for the polynomial and its derivative.
+                        polynomial = real(inputs.polycoef[index, 4])
+                        for power in range(4):
+                            ratio = ratio * x + polynomial
+                            polynomial = polynomial * x + real(inputs.polycoef[index, 3 - power])
+                        error -= polynomial
+                        if given2 == 0:
+                            w += ratio * ratio / diagonal_of_mass(topology, dynamics, world, dof2)
+                    else:
+                        error -= real(inputs.polycoef[index, 0])
+                    stiffness = real(1.0) / (real(NEAR_RIGID) * wp.max(w, real(DIAGONAL_MIN)))
+                    bias = -rate * error
+                    if given2 != 0:
+                        # The leader is prescribed: v_1 is to be v_hat + ratio v_2.
+                        bias += ratio * real(dynamics.dof_velocity_free[dof0 + dof2])
+                        dof2 = -1
+                    elif given1 != 0:
+                        # The follower does: v_2 is to be (v_1 - v_hat) / ratio.
+                        bias = (real(dynamics.dof_velocity_free[dof0 + dof1]) - bias) / ratio
+                        error = -error / ratio
+                        stiffness = stiffness * ratio * ratio
+                        dof1 = dof2
+                        dof2 = -1
+                        ratio = real(0.0)
+                    sap.equality[index].kind = DOFS
+                    if w == real(0.0):
+                        sap.equality[index].kind = OFF  # neither may change
+                    sap.equality[index].dof1 = dof1
+                    sap.equality[index].dof2 = dof2
+                    sap.equality[index].ratio = ratio
                     sap.equality[index].error = vec6(
-                        distance, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0)
+                        error, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0)
                     )
-                    sap.equality[index].bias = vec6(lower, upper, real(0.0), real(0.0), real(0.0), real(0.0))
-                sap.equality[index].stiffness_linear = stiffness_linear
-                sap.equality[index].stiffness_angular = stiffness_angular * projector
+                    sap.equality[index].bias = vec6(
+                        bias, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0)
+                    )
+                    sap.equality[index].stiffness_linear = stiffness
+                    sap.equality[index].stiffness_angular = mat33()
+                else:
+                    node1, node2 = int(-1), int(-1)
+                    if inputs.body1[index] >= 0:
+                        node1 = topology.body_node[first_body + inputs.body1[index] - body0]
+                    if inputs.body2[index] >= 0:
+                        node2 = topology.body_node[first_body + inputs.body2[index] - body0]
+                    hold(topology, dynamics, sap, world, node1)
+                    hold(topology, dynamics, sap, world, node2)
+
+                    # The points that are to coincide, each in its own body.
+                    relation = inputs.relpose[index]
+                    given = wp.transform_get_rotation(relation)
+                    # Single precision is not quite of unit length.
+                    rest_rotation = wp.quat_to_matrix(
+                        wp.normalize(quat(real(given[0]), real(given[1]), real(given[2]), real(given[3])))
+                    )
+                    shift = vec3(wp.transform_get_translation(relation))
+                    arm1 = vec3(inputs.anchor[index])
+                    arm2 = wp.transpose(rest_rotation) * (arm1 - shift)
+                    joint = inputs.joint1[index]
+                    if kind == EqType.DISTANCE and joint >= 0:
+                        arm1 = vec3(wp.transform_get_translation(inputs.joint_frame_parent[joint]))
+                        arm2 = vec3(wp.transform_get_translation(inputs.joint_frame_child[joint]))
+                    if kind == EqType.WELD:
+                        arm2 = arm1
+                        arm1 = shift + rest_rotation * arm2
+                    rotation1 = wp.identity(n=3, dtype=real)
+                    rotation2 = wp.identity(n=3, dtype=real)
+                    origin1, origin2 = vec3(), vec3()
+                    if node1 >= 0:
+                        rotation1 = mat33(dynamics.node_rotation[node0 + node1])
+                        origin1 = vec3(dynamics.tree_ref[tree0 + topology.node_tree[first_node + node1]])
+                        arm1 = vec3(dynamics.node_offset[node0 + node1]) + rotation1 * arm1
+                    if node2 >= 0:
+                        rotation2 = mat33(dynamics.node_rotation[node0 + node2])
+                        origin2 = vec3(dynamics.tree_ref[tree0 + topology.node_tree[first_node + node2]])
+                        arm2 = vec3(dynamics.node_offset[node0 + node2]) + rotation2 * arm2
+                    apart = (origin2 - origin1) + (arm2 - arm1)
+
+                    # Directions in which the bodies must not turn against each other, as a projection.
+                    projector = mat33()
+                    misfit = vec3()
+                    scale = real(0.0)
+                    if kind == EqType.WELD:
+                        projector = wp.identity(n=3, dtype=real)
+                        misfit = rotation_vector(rotation2 * wp.transpose(rotation1 * rest_rotation))
+                        scale = real(inputs.torquescale[index])
+                    if kind == EqType.HINGE:
+                        axis = wp.normalize(vec3(inputs.axis[index]))
+                        axis1 = rotation1 * axis
+                        axis2 = rotation2 * (wp.transpose(rest_rotation) * axis)
+                        projector = wp.identity(n=3, dtype=real) - wp.outer(axis1, axis1)
+                        misfit = wp.cross(axis1, axis2)
+                        scale = real(inputs.torquescale[index])
+
+                    # w of the point and of the rotation, by the dofs above the two bodies.
+                    dof1 = last_free_dof(topology, dynamics, world, node1)
+                    dof2 = last_free_dof(topology, dynamics, world, node2)
+                    W, W_angular = mat33(), mat33()
+                    compliance, compliance_angular = real(0.0), real(0.0)
+                    a, b = int(dof1), int(dof2)
+                    while a >= 0 or b >= 0:
+                        dof = wp.max(a, b)
+                        motion = vec6(dynamics.dof_motion[dof0 + dof])
+                        omega = vec3(motion[0], motion[1], motion[2])
+                        velocity = vec3(motion[3], motion[4], motion[5])
+                        inverse = real(1.0) / diagonal_of_mass(topology, dynamics, world, dof)
+                        point, spin = vec3(), vec3()
+                        up = topology.dof_parent[first + dof]
+                        above1 = a == dof
+                        if b == dof:
+                            rate2 = velocity + wp.cross(omega, arm2)
+                            point += rate2
+                            spin += omega
+                            compliance += inverse * wp.dot(rate2, rate2)
+                            b = up
+                        if above1:
+                            rate1 = velocity + wp.cross(omega, arm1)
+                            point -= rate1
+                            spin -= omega
+                            compliance += inverse * wp.dot(rate1, rate1)
+                            a = up
+                        compliance_angular += inverse * wp.dot(omega, omega)
+                        W += inverse * wp.outer(point, point)
+                        spin = projector * spin
+                        W_angular += inverse * wp.outer(spin, spin)
+                    size = wp.max(projector[0, 0] + projector[1, 1] + projector[2, 2], real(1.0))
+                    w = wp.sqrt(wp.ddot(W, W)) / real(3.0)
+                    distance = wp.length(apart)
+                    line = vec3(real(0.0), real(0.0), real(1.0))  # any, where the points coincide
+                    if distance > real(0.0):
+                        line = apart / distance
+                    if kind == EqType.DISTANCE:
+                        w = wp.dot(line, W * line)
+                    w_angular = wp.sqrt(wp.ddot(W_angular, W_angular)) / size
+                    stiffness_linear, stiffness_angular = real(0.0), real(0.0)
+                    if w > real(IMMOBILE) * compliance:
+                        stiffness_linear = real(1.0) / (real(NEAR_RIGID) * w)
+                    if w_angular > real(IMMOBILE) * compliance_angular:
+                        stiffness_angular = scale / (real(NEAR_RIGID) * w_angular)
+
+                    sap.equality[index].kind = BODIES
+                    sap.equality[index].node1 = node1
+                    sap.equality[index].node2 = node2
+                    sap.equality[index].dof1 = dof1
+                    sap.equality[index].dof2 = dof2
+                    sap.equality[index].arm1 = arm1
+                    sap.equality[index].arm2 = arm2
+                    sap.equality[index].error = vec6(
+                        misfit[0], misfit[1], misfit[2], apart[0], apart[1], apart[2]
+                    )
+                    # Fast bodies leave a constraint by this within a step, and may be as fast in returning.
+                    swept = vec2()
+                    if node1 >= 0:
+                        swept += swept_rates(vec6(dynamics.node_velocity[node0 + node1]), arm1)
+                    if node2 >= 0:
+                        swept += swept_rates(vec6(dynamics.node_velocity[node0 + node2]), arm2)
+                    linear_bias = approach(rate, apart, pull, dt * swept[0])
+                    angular_bias = -rate * misfit
+                    if w > real(0.0):
+                        # The same at the radius of gyration that the constraint knows of.
+                        twist = pull * wp.sqrt(w_angular / w)
+                        angular_bias = approach(rate, misfit, twist, dt * swept[1])
+                    sap.equality[index].bias = vec6(
+                        angular_bias[0],
+                        angular_bias[1],
+                        angular_bias[2],
+                        linear_bias[0],
+                        linear_bias[1],
+                        linear_bias[2],
+                    )
+                    if kind == EqType.DISTANCE:
+                        least = float(inputs.polycoef[index, 0])
+                        most = float(inputs.polycoef[index, 1])
+                        if joint >= 0:
+                            least = float(inputs.joint_limit_lower[inputs.joint_qd_start[joint]])
+                            most = float(inputs.joint_limit_upper[inputs.joint_qd_start[joint]])
+                        lower, upper = real(NO_BOUND), real(NO_BOUND)
+                        if least >= 0.0:
+                            lower = span_rate * (real(least) - distance)
+                        if most >= 0.0 and most < wp.inf:
+                            upper = span_rate * (distance - real(most))
+                        sap.equality[index].kind = DISTANCE
+                        sap.equality[index].axis = line
+                        sap.equality[index].two_sided = int(least >= 0.0 and least == most)
+                        sap.equality[index].error = vec6(
+                            distance, real(0.0), real(0.0), real(0.0), real(0.0), real(0.0)
+                        )
+                        sap.equality[index].bias = vec6(
+                            lower, upper, real(0.0), real(0.0), real(0.0), real(0.0)
+                        )
+                    sap.equality[index].stiffness_linear = stiffness_linear
+                    sap.equality[index].stiffness_angular = stiffness_angular * projector
 
     return SimpleNamespace(set_equality_term=set_equality_term)
 
@@ -433,9 +443,10 @@ def set_equality_terms(
     inputs.joint_q = state.joint_q
     inputs.world_frozen = world_frozen
     pull = PULL if recovery_limited else math.inf
+    threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(sap.real, sap.linear, dynamics.real).set_equality_term,
-        dim=worlds.size,
-        inputs=[worlds, model.topology, inputs, dynamics.data, sap.data, dt, pull],
+        dim=threads,
+        inputs=[worlds, threads, model.topology, inputs, dynamics.data, sap.data, dt, pull],
         device=model.device,
     )
