@@ -25,7 +25,6 @@ ENTRY = "__main__"
 # Methods that make something of a higher room, of the object that they belong to. The import stands in them.
 CONVENIENCES = {
     ("model.model", "collision"),  # Model.contacts, Model.collide
-    ("simulation.simulation", "tensors"),  # Simulation.tensors
     ("simulation.simulation", "viewer"),  # Simulation.viewer
 }
 LINES_MAX = 600

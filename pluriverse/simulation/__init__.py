@@ -6,6 +6,6 @@
 from pluriverse.simulation.report import SimulationReport
 from pluriverse.simulation.simulation import Simulation as Simulation
 from pluriverse.simulation.snapshot import SimulationSnapshot
-from pluriverse.simulation.stages import StepStage
+from pluriverse.stages import StepStage
 
 __all__ = ["SimulationReport", "SimulationSnapshot", "StepStage"]

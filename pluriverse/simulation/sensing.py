@@ -7,7 +7,7 @@ import warp as wp
 
 from pluriverse.model import State
 from pluriverse.sensors.model_sensors import ModelSensors
-from pluriverse.simulation.stages import StepStage
+from pluriverse.stages import StepStage
 from pluriverse.warnings import SensorWarning
 
 

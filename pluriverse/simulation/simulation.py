@@ -28,7 +28,6 @@ from pluriverse.simulation.snapshot import (
     copy_if_alike,
     editable_arrays,
 )
-from pluriverse.simulation.stages import StepStage
 from pluriverse.simulation.statistics import count_steps
 from pluriverse.simulation.step_loop import StepLoop
 from pluriverse.simulation.structure_edits import report_structure
@@ -36,6 +35,7 @@ from pluriverse.simulation.undriven import LOOK_AFTER_CALLS, report_undriven
 from pluriverse.simulation.world_reset import WorldReset
 from pluriverse.solvers import SolverBase
 from pluriverse.solvers.sap import SolverSAP
+from pluriverse.stages import StepStage
 from pluriverse.types import ModelFlags
 from pluriverse.warnings import SimulationError
 
@@ -502,7 +502,7 @@ class Simulation:
         Raises:
             KeyError: If the pattern finds nothing.
         """
-        from pluriverse.tensors import RobotTensors
+        from pluriverse.tensors import RobotTensors  # declares kernels, which are compiled with the step
 
         return RobotTensors(self, pattern, **options)
 

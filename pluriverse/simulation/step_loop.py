@@ -27,10 +27,10 @@ from pluriverse.simulation.chunks import (
 )
 from pluriverse.simulation.recording import ChunkRecording
 from pluriverse.simulation.shared_replay import ReplayPlan, SharedReplay, is_shareable
-from pluriverse.simulation.stages import StepStage
 from pluriverse.simulation.statistics import Statistics, count_steps
 from pluriverse.simulation.worker_pool import WorkerPool
 from pluriverse.solvers import SolverBase
+from pluriverse.stages import StepStage
 
 # Number of slices in which many steps of a chunk are replayed; between slices it goes back to the end of the
 # queue. So all chunks end at about the same time, even if a core is slower than the others or busy otherwise:

@@ -9,8 +9,8 @@ import warp as wp
 
 from pluriverse.model import State
 from pluriverse.selection.patterns import Patterns
-from pluriverse.simulation import Simulation, StepStage
 from pluriverse.solvers.sap import SolverSAP
+from pluriverse.stages import StagedSimulation, StepStage
 from pluriverse.tensors.commands import CommandArrays, launch_commands
 from pluriverse.tensors.contact import (
     ContactTimes,
@@ -40,7 +40,7 @@ class RobotTensors:
     libraries, without copies.
 
     Args:
-        simulation: Simulation of the robots.
+        simulation: The `Simulation` of the robots.
         pattern: Labels of articulations: names, wildcards, regular expressions or indices.
         joints: Joints to keep (default: all). Those of floating bases are never among them.
         bodies: Bodies to keep (default: all); feet are kept in any case.
@@ -128,7 +128,7 @@ class RobotTensors:
 
     def __init__(
         self,
-        simulation: Simulation,
+        simulation: StagedSimulation,
         pattern: Patterns,
         *,
         joints: Patterns | None = None,
@@ -214,7 +214,7 @@ class RobotTensors:
         )
 
     @property
-    def simulation(self) -> Simulation:
+    def simulation(self) -> StagedSimulation:
         """The simulation of the robots."""
         return self._simulation
 

@@ -1,9 +1,15 @@
-"""Stages: additions to the step of a simulation, recorded and replayed with it."""
+"""Stages: additions to the step of a simulation, recorded and replayed with it.
+
+`StepStage` is public as `pluriverse.simulation.StepStage`.
+"""
+
+from typing import Protocol
 
 import numpy as np
 import warp as wp
 
-from pluriverse.model import State
+from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.solvers.base import SolverBase
 
 
 class StepStage:
@@ -83,3 +89,48 @@ class StepStage:
             worlds: World indices, shape [slot].
             state: State of the worlds now; read only.
         """
+
+
+class StagedSimulation(Protocol):
+    """What a stage sees of the `Simulation` that it belongs to."""
+
+    @property
+    def model(self) -> Model:
+        """The model that is simulated."""
+        ...
+
+    @property
+    def solver(self) -> SolverBase:
+        """The solver."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """The state now."""
+        ...
+
+    @property
+    def control(self) -> Control:
+        """Forces and drive targets for the next steps."""
+        ...
+
+    @property
+    def contacts(self) -> Contacts:
+        """Contacts of the last solver step."""
+        ...
+
+    @property
+    def dt(self) -> float:
+        """Time step of the solver [s]."""
+        ...
+
+    @property
+    def decimation(self) -> int:
+        """Solver steps in one step."""
+        ...
+
+    def add_stage(self, stage: StepStage) -> None:
+        """Add a stage to every step."""
+
+    def add_snapshot_array(self, name: str, array: wp.array) -> None:
+        """Save and restore an array together with the simulation."""
