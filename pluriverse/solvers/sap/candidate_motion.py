@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.collision.idle_contacts import acting_distance
+from pluriverse.collision.idle_contacts import PairMotion, acting_distance, set_pair
 from pluriverse.collision.shape_pair import (
     pair_speed,
     plane_height_bound,
@@ -180,32 +180,26 @@ def is_surely_above(
 @wp.func
 def is_surely_idle(
     state: wp.ref[ShapeState],
-    motion0: wp.spatial_vector,
-    motion1: wp.spatial_vector,
+    motion: wp.array[wp.spatial_vector],
     contacts: wp.ref[IdleContacts],
     sliding_speed: float,
+    pair: wp.ref[PairMotion],
     slot: int,
 ) -> bool:
     """Return whether an idle contact cannot act, wherever its points lie on the shapes."""
     shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
-    place0, place1 = state.place[shape0], state.place[shape1]
+    if shape0 != pair.shape0 or shape1 != pair.shape1:
+        place0, place1 = state.place[shape0], state.place[shape1]
+        motion0, motion1 = motion[shape0], motion[shape1]
+        # Points move with the middles of their shapes, and turn about them at the most of these speeds.
+        spin0, spin1 = wp.spatial_top(motion0), wp.spatial_top(motion1)
+        set_pair(pair, shape0, shape1, place0, place1, spin0, spin1)
+        pair.velocity = wp.spatial_bottom(motion1) - wp.spatial_bottom(motion0)
+        turning = wp.length(spin0) * place0.radius + wp.length(spin1) * place1.radius
+        pair.slack = pair.lead * turning
     distance = contacts.separation[slot]
-    # Points move with the middles of their shapes, and turn about them at the most of these speeds.
-    spin0, spin1 = wp.spatial_top(motion0), wp.spatial_top(motion1)
-    turning = wp.length(spin0) * place0.radius + wp.length(spin1) * place1.radius
-    velocity = wp.spatial_bottom(motion1) - wp.spatial_bottom(motion0)
-    acting = acting_distance(
-        place0,
-        place1,
-        contacts.normal[slot],
-        velocity,
-        spin0,
-        spin1,
-        distance,
-        sliding_speed,
-    )
-    lead = wp.max(place0.lead, place1.lead)
-    return acting + lead * turning < distance
+    acting = acting_distance(pair, contacts.normal[slot], pair.velocity, distance, sliding_speed)
+    return acting + pair.slack < distance
 
 
 @functools.cache
@@ -396,10 +390,9 @@ def motion_functions(dynamics_real: Any) -> SimpleNamespace:
         velocity = wp.spatial_bottom(twist1) + wp.cross(spin1, arm1)
         velocity -= wp.spatial_bottom(twist0) + wp.cross(spin0, arm0)
         distance = contacts.separation[slot]
-        place0, place1 = state.place[shape0], state.place[shape1]
-        acting = acting_distance(
-            place0, place1, contacts.normal[slot], velocity, spin0, spin1, distance, sliding_speed
-        )
+        pair = PairMotion()
+        set_pair(pair, shape0, shape1, state.place[shape0], state.place[shape1], spin0, spin1)
+        acting = acting_distance(pair, contacts.normal[slot], velocity, distance, sliding_speed)
         return not acting < distance
 
     return SimpleNamespace(

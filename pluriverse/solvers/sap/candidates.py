@@ -29,6 +29,7 @@ from pluriverse.collision.broad_phase import (
     clear_bit,
     mark_overlapping_pairs,
 )
+from pluriverse.collision.idle_contacts import PairMotion
 from pluriverse.collision.pair_boxes import FIRST_WITH_BOXES, drop_unaffected_pairs
 from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTable
 from pluriverse.collision.shape_pair import flat_shape
@@ -118,10 +119,11 @@ def _kernels(dynamics_real: Any) -> SimpleNamespace:
     ) -> bool:
         """Return whether an idle contact acts at the rates of the trees of its world."""
         acts = bool(False)
+        pair = PairMotion()
+        pair.shape0 = -1
         first = contacts.start[world] + contacts.known[world] - contacts.idle_count[world]
         for slot in range(first, contacts.start[world] + contacts.known[world]):
-            shape0, shape1 = contacts.shape0[slot], contacts.shape1[slot]
-            if not is_surely_idle(state, motion[shape0], motion[shape1], contacts, sliding_speed, slot):
+            if not is_surely_idle(state, motion, contacts, sliding_speed, pair, slot):
                 if does_act(topology, dynamics, shapes, state, contacts, sliding_speed, rate, world, slot):
                     acts = True
         return acts
