@@ -30,6 +30,7 @@ from pluriverse.builder.inputs import Vector
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.shape_config import ShapeConfig
 from pluriverse.builder.tables import BuilderTables
+from pluriverse.collision import CollisionPipeline
 from pluriverse.importers import methods as importers
 from pluriverse.model import Model
 from pluriverse.model.requested import check_contact_attributes, check_state_attributes
@@ -232,4 +233,4 @@ class ModelBuilder(BuilderTables):
             raise ValueError(
                 f"ModelBuilder.finalize: device is {device!r}, but this machine has {known}."
             ) from error
-        return make_model(self, target)
+        return make_model(self, target, CollisionPipeline)

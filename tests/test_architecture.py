@@ -23,10 +23,7 @@ FOREIGN_PATHS = ("entity", "examples", "gymtorch", "gymutil", "terrain_utils", "
 # `python -m pluriverse`, which stands above all rooms.
 ENTRY = "__main__"
 # Methods that make something of a higher room, of the object that they belong to. The import stands in them.
-CONVENIENCES = {
-    ("model.model", "collision"),  # Model.contacts, Model.collide
-    ("simulation.simulation", "viewer"),  # Simulation.viewer
-}
+CONVENIENCES = {("simulation.simulation", "viewer")}  # Simulation.viewer
 LINES_MAX = 600
 
 

@@ -4,6 +4,7 @@ The steps: take the columns, check the values, find the worlds of equal structur
 pair its shapes, check the masses, compute the initial poses, put everything on the device.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,13 @@ from pluriverse.types import BodyFlags, ShapeFlags
 _COMPUTED = ("body_q", "joint_target_q")
 
 
-def make_model(builder: BuilderTables, device: Any) -> Model:
+def make_model(builder: BuilderTables, device: Any, make_pipeline: Callable[[Model], Any]) -> Model:
     """Return the model of everything in `builder`.
+
+    Args:
+        builder: The tables.
+        device: Device of the model.
+        make_pipeline: Makes the collision pipeline of a model for `Model.collide`.
 
     Raises:
         RuntimeError: If a world is still open.
@@ -61,7 +67,7 @@ def make_model(builder: BuilderTables, device: Any) -> Model:
     if len(cut.joint):
         find_loop_coordinates(source, cut, body_q, body_qd)
         body_q, body_qd = eval_initial_kinematics(source, joint_depth)
-    model = Model(device)
+    model = Model(device, make_pipeline)
     model.request_state_attributes(*builder.requested_state_attributes)
     try:
         check_masses(source, body_q, body_weld)

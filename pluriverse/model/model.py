@@ -1,7 +1,7 @@
 """Model: everything about all worlds that steps do not change."""
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,8 +54,9 @@ class Model(DerivedArrays):
     """Tracks in which worlds the initial state was written to since it was last made consistent."""
     _targets: DriveTargets
 
-    def __init__(self, device: wp.Device):
+    def __init__(self, device: wp.Device, make_pipeline: Callable[["Model"], Any]):
         self.device = device
+        self._make_pipeline = make_pipeline
         self.dynamics_obstacle: str | None = None
         """Why solvers refuse the model, if they do: a joint had no inertia to accelerate when it was made."""
         self._structure_guard: StructureGuard | None = None
@@ -236,9 +237,7 @@ class Model(DerivedArrays):
             return given
         pipeline = None if self._pipeline is None else self._pipeline()
         if pipeline is None:
-            from pluriverse.collision import CollisionPipeline
-
-            pipeline = CollisionPipeline(self)
+            pipeline = self._make_pipeline(self)
             # Its contacts hold it. If the model did, only a full garbage collection would free both.
             self._pipeline = weakref.ref(pipeline)
         return pipeline

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.collision import CollisionPipeline
 from pluriverse.model import Model
 from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.recording.appearance import AppearanceReader
@@ -37,7 +38,7 @@ class RecordedModel(Model):
         appearance: AppearanceReader,
         state: dict[str, np.ndarray],
     ) -> None:
-        super().__init__(wp.get_device("cpu"))
+        super().__init__(wp.get_device("cpu"), CollisionPipeline)
         self.world_count = world_count
         self.recorded_worlds = worlds
         self.worlds = self._array("worlds", np.arange(world_count, dtype=np.int32))
