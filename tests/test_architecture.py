@@ -83,11 +83,7 @@ def read_graph(*, deferred: bool, types: bool = False) -> dict[str, set[str]]:
 
 def circles(edges: dict[str, set[str]]) -> dict[str, set[str]]:
     """Return what is left without what imports nothing that is left, or what nothing left imports."""
-    edges = {
-        name: {target for target in targets if (name, target.split(".")[0]) not in CONVENIENCES}
-        for name, targets in edges.items()
-        if name
-    }
+    edges = {name: targets for name, targets in edges.items() if name}
     while True:
         imported = set().union(*edges.values())
         ends = [name for name, targets in edges.items() if name not in imported or not targets & edges.keys()]
@@ -124,7 +120,7 @@ def test_rooms_import_only_rooms_below_them():
 
 
 def test_modules_do_not_import_each_other():
-    """There is no circle of imports, not even through those of functions, but by conveniences."""
+    """There is no circle of imports, not even through those of functions."""
     assert circles(read_graph(deferred=True)) == {}
 
 
