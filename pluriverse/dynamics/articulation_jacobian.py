@@ -23,9 +23,8 @@ from pluriverse.model import Model, State, Topology
 def _kernels(out_real: Any) -> SimpleNamespace:
     real = wp.float64
     data_struct = workspace_struct(real)
-    public_motion = public_motion_functions(real).public_motion
-    public_index = public_motion_functions(real).public_index
-    last_dof = public_motion_functions(real).last_dof
+    public = public_motion_functions(real)
+    public_dof, public_motion, last_dof = public.public_dof, public.public_motion, public.last_dof
     angular_part = spatial_functions(real).angular_part
     linear_part = spatial_functions(real).linear_part
 
@@ -52,7 +51,6 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         first_node = topology.template_node[template]
         first_dof = topology.template_dof[template]
         joint_base = topology.world_joint[world]
-        dof_base = topology.world_dof[world]
         for local_node in range(topology.template_node[template + 1] - first_node):
             joint = joint_base + topology.node_joint[first_node + local_node]
             articulation = joint_articulation[joint]
@@ -67,11 +65,8 @@ def _kernels(out_real: Any) -> SimpleNamespace:
             while dof >= 0:
                 node = topology.dof_node[first_dof + dof]
                 if joint_articulation[joint_base + topology.node_joint[first_node + node]] == articulation:
-                    joint_type = topology.node_type[first_node + node]
-                    k = dof - topology.node_dof[first_node + node]
-                    public_dof = dof_base + topology.node_qd[first_node + node] + public_index(joint_type, k)
-                    column = dof_index[public_dof]
-                    motion = public_motion(data, joint_type, joint_base + node, dof_base + dof, k)
+                    column = dof_index[public_dof(topology, world, dof)]
+                    motion = public_motion(topology, data, world, dof)
                     angular = angular_part(motion)
                     linear = linear_part(motion) + wp.cross(angular, com)
                     for c in range(3):

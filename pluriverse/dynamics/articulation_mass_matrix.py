@@ -26,8 +26,8 @@ from pluriverse.model import Model, State, Topology
 def _kernels(out_real: Any) -> SimpleNamespace:
     real = wp.float64
     data_struct = workspace_struct(real)
-    public_motion = public_motion_functions(real).public_motion
-    public_index = public_motion_functions(real).public_index
+    public = public_motion_functions(real)
+    public_dof, public_motion = public.public_dof, public.public_motion
     inertia_times_motion = spatial_functions(real).inertia_times_motion
 
     @wp.kernel(
@@ -53,7 +53,6 @@ def _kernels(out_real: Any) -> SimpleNamespace:
         first_node = topology.template_node[template]
         first_dof = topology.template_dof[template]
         joint_base = topology.world_joint[world]
-        dof_base = topology.world_dof[world]
         for dof in range(topology.template_dof[template + 1] - first_dof):
             node = topology.dof_node[first_dof + dof]
             articulation = joint_articulation[joint_base + topology.node_joint[first_node + node]]
@@ -62,28 +61,19 @@ def _kernels(out_real: Any) -> SimpleNamespace:
             if mask.shape[0] > 0:
                 if not mask[articulation]:
                     continue
-            joint_type = topology.node_type[first_node + node]
-            k = dof - topology.node_dof[first_node + node]
-            public_dof = dof_base + topology.node_qd[first_node + node] + public_index(joint_type, k)
-            row = dof_index[public_dof]
-            motion = public_motion(data, joint_type, joint_base + node, dof_base + dof, k)
+            flat_dof = public_dof(topology, world, dof)
+            row = dof_index[flat_dof]
+            motion = public_motion(topology, data, world, dof)
             wrench = inertia_times_motion(data.node_composite[joint_base + node], motion)
             other = dof
             while other >= 0:
                 other_node = topology.dof_node[first_dof + other]
                 other_joint = joint_base + topology.node_joint[first_node + other_node]
                 if joint_articulation[other_joint] == articulation:
-                    other_type = topology.node_type[first_node + other_node]
-                    j = other - topology.node_dof[first_node + other_node]
-                    column = dof_index[
-                        dof_base + topology.node_qd[first_node + other_node] + public_index(other_type, j)
-                    ]
-                    value = wp.dot(
-                        wrench,
-                        public_motion(data, other_type, joint_base + other_node, dof_base + other, j),
-                    )
+                    column = dof_index[public_dof(topology, world, other)]
+                    value = wp.dot(wrench, public_motion(topology, data, world, other))
                     if other == dof:
-                        value += real(joint_armature[public_dof])
+                        value += real(joint_armature[flat_dof])
                     H[articulation, row, column] = out_real(value)
                     H[articulation, column, row] = out_real(value)
                 other = topology.dof_parent[first_dof + other]

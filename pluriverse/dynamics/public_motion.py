@@ -17,7 +17,7 @@ from pluriverse.types import JointType
 def public_motion_functions(real: Any) -> SimpleNamespace:
     """Return the functions for scalars of type `real`.
 
-    The members are the `wp.func`s `public_motion`, `public_index` and `last_dof`.
+    The members are the `wp.func`s `public_dof`, `public_motion` and `last_dof`.
     """
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)
@@ -25,25 +25,33 @@ def public_motion_functions(real: Any) -> SimpleNamespace:
     spatial = spatial_functions(real).spatial
 
     @wp.func
-    def public_index(joint_type: int, k: int) -> int:
-        """Return the index in its joint of the public dof that corresponds to internal dof `k`."""
-        index = k
-        if joint_type == JointType.FREE:
-            index = (k + 3) % 6  # internal (omega, v_origin), public (v_com, omega)
-        return index
+    def public_dof(topology: Topology, world: int, dof: int) -> int:
+        """Return the public dof that stands for a template-local internal dof of a world."""
+        template = topology.world_template[world]
+        node = topology.template_node[template] + topology.dof_node[topology.template_dof[template] + dof]
+        index = dof - topology.node_dof[node]
+        if topology.node_type[node] == JointType.FREE:
+            index = (index + 3) % 6  # internal (omega, v_origin), public (v_com, omega)
+        return topology.world_dof[world] + topology.node_qd[node] + index
 
     @wp.func
-    def public_motion(data: data_struct, joint_type: int, node: int, dof: int, k: int) -> vec6:
-        """Return the spatial velocity per unit of the public dof that stands for internal dof `dof`.
+    def public_motion(topology: Topology, data: data_struct, world: int, dof: int) -> vec6:
+        """Return the spatial velocity per unit of the public dof that stands for an internal dof of a world.
 
-        `k` is the place of the internal dof in its joint. A turn of a free joint is about the centre of mass.
+        A turn of a free joint is about the centre of mass.
         """
-        motion = data.dof_motion[dof]
-        if joint_type == JointType.FREE:
+        template = topology.world_template[world]
+        local_node = topology.dof_node[topology.template_dof[template] + dof]
+        node = topology.template_node[template] + local_node
+        motion = data.dof_motion[topology.world_dof[world] + dof]
+        if topology.node_type[node] == JointType.FREE:
+            k = dof - topology.node_dof[node]
             if k < 3:
                 axis = vec3()
                 axis[k] = real(1.0)
-                motion = spatial(axis, wp.cross(data.node_com[node], axis))
+                motion = spatial(
+                    axis, wp.cross(data.node_com[topology.world_joint[world] + local_node], axis)
+                )
         return motion
 
     @wp.func
@@ -57,4 +65,4 @@ def public_motion_functions(real: Any) -> SimpleNamespace:
             node = topology.node_parent[first_node + node]
         return -1
 
-    return SimpleNamespace(public_index=public_index, public_motion=public_motion, last_dof=last_dof)
+    return SimpleNamespace(public_dof=public_dof, public_motion=public_motion, last_dof=last_dof)
