@@ -158,9 +158,8 @@ def main() -> None:
         found &= ((joint_q > lower - LIMIT_KEPT) & (joint_q < upper + LIMIT_KEPT)).all(1)
         seconds = statistics.median(times[name])
         print(
-            f"{name:22s} {1e6 * seconds / arguments.problems:8.1f} µs a problem, {100 * found.mean():5.1f} "
-            "% found, "
-            f"{found.sum() / seconds:9.0f} found a second"
+            f"{name:22s} {1e6 * seconds / arguments.problems:8.1f} µs a problem, {100 * found.mean():5.1f} % "
+            f"found, {found.sum() / seconds:9.0f} found a second"
         )
 
 

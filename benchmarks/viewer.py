@@ -107,8 +107,7 @@ def measure(scene: Any, shown: int, arguments: argparse.Namespace) -> None:
         f"{len(worlds)} of {arguments.worlds} worlds, {shapes} shapes in {batches} batches: "
         f"{statistics.median(alone):,.0f} steps/s alone, {statistics.median(unattended):.3f} with a viewer, "
         f"{statistics.median(attended):.3f} with a browser; {100.0 * statistics.median(shares):.1f} % of a "
-        f"core, {statistics.median(pictures):.0f} pictures/s of {1e3 * draws:.1f} + "
-        f"{1e3 * sends:.1f} ms and "
+        f"core, {statistics.median(pictures):.0f} pictures/s of {1e3 * draws:.1f} + {1e3 * sends:.1f} ms and "
         f"{bytes_sent / 1e3:.0f} kB, {1e-6 * bytes_sent * statistics.median(pictures):.2f} MB/s"
     )
 

@@ -74,9 +74,8 @@ def unwrap_tensor(torch_tensor: Any) -> Tensor:
     kinds = (torch.float32, torch.uint8, torch.int16, torch.int32, torch.int64)
     if torch_tensor.dtype not in kinds:
         raise TypeError(
-            f"unwrap_tensor: the type {torch_tensor.dtype} is not supported; use float32, uint8, "
-            f"int16, int32 or "
-            "int64."
+            f"unwrap_tensor: the type {torch_tensor.dtype} is not supported; use float32, uint8, int16, "
+            "int32 or int64."
         )
     plain = torch_tensor.detach()
     return Tensor(wp.from_torch(plain, requires_grad=False), owner=plain)

@@ -171,9 +171,8 @@ def describe(
         return SceneDescription(read, tuple(read.counts), given, solver)
     if not callable(scene):
         raise TypeError(
-            f"{what}: the first argument is a {type(scene).__name__}, but must be a scene file, the name "
-            "of a "
-            "bundled scene, or a function of a range of worlds that returns their simulation."
+            f"{what}: the first argument is a {type(scene).__name__}, but must be a scene file, the name of "
+            "a bundled scene, or a function of a range of worlds that returns their simulation."
         )
     if given or solver != "sap":
         names = ", ".join([*given, *(["solver"] if solver != "sap" else [])])

@@ -77,9 +77,8 @@ def run_pieces(
         except ray.exceptions.GetTimeoutError as error:
             raise ClusterError(
                 f"a worker found no place within {START_TIMEOUT:g} s: it needs {cpus:g} cores and {gpus:g} "
-                "GPUs, "
-                f"and the cluster has {ray.available_resources().get('CPU', 0.0):g} cores free. Use fewer "
-                "workers, or more nodes."
+                f"GPUs, and the cluster has {ray.available_resources().get('CPU', 0.0):g} cores free. Use "
+                "fewer workers, or more nodes."
             ) from error
         except ray.exceptions.RayActorError as error:
             raise ClusterError(

@@ -33,8 +33,7 @@ def load_arrow() -> Any:
     except ImportError as error:
         raise ImportError(
             "tables of pluriverse.cluster are those of Apache Arrow, which is not installed. Install it "
-            "with: "
-            "pip install 'pluriverse[cluster]'"
+            "with: pip install 'pluriverse[cluster]'"
         ) from error
     return pyarrow
 

@@ -371,9 +371,8 @@ class Environment:
             model = built if isinstance(built, Model) else built.finalize(device)
         if model.world_count != count:
             raise ValueError(
-                f"{type(task).__name__}.build: made {model.world_count} worlds for {count} "
-                "environments. Add one "
-                "world per identity, for example with builder.replicate(robot, len(identities))."
+                f"{type(task).__name__}.build: made {model.world_count} worlds for {count} environments. Add "
+                "one world per identity, for example with builder.replicate(robot, len(identities))."
             )
         return model
 
@@ -502,26 +501,23 @@ class Environment:
         expected = tuple(self.actions.shape)
         if tuple(actions.shape) != expected:
             raise ValueError(
-                f"Environment.step: actions have shape {tuple(actions.shape)}, but must have {expected}: "
-                "one row "
-                f"of {expected[1]} numbers for each of the {expected[0]} environments."
+                f"Environment.step: actions have shape {tuple(actions.shape)}, but must have {expected}: one "
+                f"row of {expected[1]} numbers for each of the {expected[0]} environments."
             )
         if actions.is_complex():
             raise ValueError("Environment.step: actions are complex numbers, but must be real.")
         if actions.device != self.device:
             raise ValueError(
                 f"Environment.step: actions are on {actions.device}, but the environment is on "
-                f"{self.device}. "
-                f"Move them there: actions.to({str(self.device)!r})."
+                f"{self.device}. Move them there: actions.to({str(self.device)!r})."
             )
         actions = actions.detach().to(torch.float32)
         # A sum of finite numbers may overflow, but one that is finite has finite parts.
         if not math.isfinite(float(actions.sum())) and not bool(torch.isfinite(actions).all()):
             env = int(torch.nonzero(~torch.isfinite(actions).all(dim=1))[0])
             raise ValueError(
-                f"Environment.step: actions of environment {env} are {actions[env].tolist()[:12]}, but "
-                "must be "
-                "finite. A policy that gives NaN has diverged: lower its learning rate, or normalize its "
+                f"Environment.step: actions of environment {env} are {actions[env].tolist()[:12]}, but must "
+                "be finite. A policy that gives NaN has diverged: lower its learning rate, or normalize its "
                 "observations."
             )
         return actions
@@ -532,9 +528,8 @@ class Environment:
         given = given.to(self.device)
         if given.dtype != torch.bool or tuple(given.shape) != (self.env_count,):
             raise ValueError(
-                f"Environment.reset: mask is of type {given.dtype} and shape {tuple(given.shape)}, but "
-                "must be "
-                f"{self.env_count} truth values."
+                f"Environment.reset: mask is of type {given.dtype} and shape {tuple(given.shape)}, but must "
+                f"be {self.env_count} truth values."
             )
         return given
 
@@ -548,9 +543,8 @@ def _checked_identities(identities: Any, count: int) -> np.ndarray:
     values = np.arange(count) if identities is None else np.asarray(identities)
     if values.shape != (count,) or not np.issubdtype(values.dtype, np.integer):
         raise ValueError(
-            f"Environment: identities have shape {values.shape} and type {values.dtype}, but must be "
-            "one whole "
-            f"number for each of the {count} environments."
+            f"Environment: identities have shape {values.shape} and type {values.dtype}, but must be one "
+            f"whole number for each of the {count} environments."
         )
     if values.min() < 0 or values.max() >= 2**31:
         raise ValueError(f"Environment: identities are {values}, but must be from 0 to 2**31 - 1.")

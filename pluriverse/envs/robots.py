@@ -198,8 +198,7 @@ def find_robot(name: str, asset_roots: Sequence[str | Path] = ()) -> Path:
     if isinstance(reason, Path):
         return reason
     raise FileNotFoundError(
-        f"robot '{name}': its file ({' or '.join(robot.files)}) is not part of this package, and "
-        "was not "
+        f"robot '{name}': its file ({' or '.join(robot.files)}) is not part of this package, and was not "
         f"found in {tried}. Name the folder that holds it: asset_roots=[...], --asset-root FOLDER, or the "
         f"environment variable {ASSET_ROOTS_VARIABLE}. {reason}"
     )
@@ -297,9 +296,8 @@ def _take_home(builder: ModelBuilder, robot: Robot, first_joint: int, lift: floa
             builder.joint_label[k].rpartition("/")[2] for k in range(first_joint, len(builder.joint_type))
         ]
         raise ValueError(
-            f"robot '{robot.name}': its home pose names {', '.join(unknown)}, but no joint of its file "
-            "is called "
-            f"so; there are {', '.join(names)}. This may be another version of the file."
+            f"robot '{robot.name}': its home pose names {', '.join(unknown)}, but no joint of its file is "
+            f"called so; there are {', '.join(names)}. This may be another version of the file."
         )
 
 

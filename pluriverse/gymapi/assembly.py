@@ -88,10 +88,9 @@ def _worlds(sim: Sim) -> list[list[int]]:
             sim.envs[largest[0]].actors[0],
         )
         warnings.warn(
-            f"prepare_sim: {len(largest)} envs share one world, because their actors may collide "
-            f"({shared} has "
-            f"the collision group {shared.group}), which is slow. Pass the index of the env as `group` to "
-            "create_actor(), give create_env() cells that its actors are in, or set "
+            f"prepare_sim: {len(largest)} envs share one world, because their actors may collide ({shared} "
+            f"has the collision group {shared.group}), which is slow. Pass the index of the env as `group` "
+            "to create_actor(), give create_env() cells that its actors are in, or set "
             "sim_params.isolate_envs = True.",
             GymWarning,
             stacklevel=4,

@@ -56,9 +56,8 @@ class Checks:
         found = self._env(env, call)
         if not _is_int(handle):
             raise TypeError(
-                f"{call}: the actor handle for env {found.index} is {handle!r}, but must be the "
-                f"whole number that "
-                "create_actor() returned."
+                f"{call}: the actor handle for env {found.index} is {handle!r}, but must be the whole number "
+                "that create_actor() returned."
             )
         if not 0 <= handle < len(found.actors):
             raise IndexError(
@@ -144,9 +143,8 @@ class Checks:
             ) from None
         if array.shape != (count,):
             raise ValueError(
-                f"{call}: the array for {what} has shape {array.shape}, but must have ({count},), "
-                f"one entry for "
-                "each degree of freedom in whatever mode."
+                f"{call}: the array for {what} has shape {array.shape}, but must have ({count},), one entry "
+                "for each degree of freedom in whatever mode."
             )
         return array
 

@@ -112,8 +112,7 @@ def check_dof_properties(
         if not sound.all():
             k = int(np.argmin(sound))
             raise ValueError(
-                f"{call}: {name} of degree of freedom {k} ('{names[k]}') of {whose} is "
-                f"{result[name][k]}, but "
-                f"must be {allowed}."
+                f"{call}: {name} of degree of freedom {k} ('{names[k]}') of {whose} is {result[name][k]}, "
+                f"but must be {allowed}."
             )
     return result

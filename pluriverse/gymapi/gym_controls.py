@@ -216,9 +216,8 @@ class ControlCalls(PreparingCalls):
         found = actor.asset.joints[joint]
         if len(found.dofs) != 1:
             raise GymError(
-                f"{call}: joint '{found.name}' of {actor} has {len(found.dofs)} degrees of "
-                f"freedom, but this call "
-                "is for joints of one. Use the calls on degrees of freedom."
+                f"{call}: joint '{found.name}' of {actor} has {len(found.dofs)} degrees of freedom, but this "
+                "call is for joints of one. Use the calls on degrees of freedom."
             )
         return actor, found.dofs[0]
 

@@ -105,9 +105,8 @@ class EnvCalls(Checks):
         sim = self._open_sim(found.sim, call)
         if found is not sim.envs[-1]:
             raise GymError(
-                f"{call}: env {found.index} is closed, because env {sim.envs[-1].index} was "
-                f"created after it. "
-                "Create all actors of an env before the next create_env()."
+                f"{call}: env {found.index} is closed, because env {sim.envs[-1].index} was created after "
+                "it. Create all actors of an env before the next create_env()."
             )
         blueprint = self._asset(asset, call)
         if blueprint.sim is not sim:
@@ -226,9 +225,8 @@ class EnvCalls(Checks):
         ):
             if count > limit:
                 raise GymError(
-                    f"{call}: {actor} is the {len(members)}. of an aggregate with max_{what} = "
-                    f"{limit}, which "
-                    f"would have {count}. Pass the sum over its assets to begin_aggregate()."
+                    f"{call}: {actor} is the {len(members)}. of an aggregate with max_{what} = {limit}, "
+                    f"which would have {count}. Pass the sum over its assets to begin_aggregate()."
                 )
         aggregate.actors.append(actor)
 

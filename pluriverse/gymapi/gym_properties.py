@@ -116,9 +116,8 @@ class PropertyCalls(Checks):
             return
         if runtime is not None and not runtime.model.has_kinematic_bodies:
             raise GymError(
-                f"{call}: RIGID_BODY_DISABLE_SIMULATION of {actor} cannot change, because no body "
-                f"of the sim had "
-                "it when the sim was prepared. Set it for one body at least before prepare_sim()."
+                f"{call}: RIGID_BODY_DISABLE_SIMULATION of {actor} cannot change, because no body of the sim "
+                "had it when the sim was prepared. Set it for one body at least before prepare_sim()."
             )
         kinds = read(actor, "body_flags")
         kinds[asset.root_body] = int(BodyFlags.KINEMATIC if still else BodyFlags.DYNAMIC)

@@ -263,9 +263,8 @@ class SimulationCalls(PreparingCalls):
         require(
             rows >= 2 and columns >= 2 and array.size == rows * columns,
             "add_heightfield",
-            f"samples has {array.size} entries, but params has {rows} rows and {columns} columns, "
-            f"of which there "
-            "must be at least two each, and whose product is the number of samples.",
+            f"samples has {array.size} entries, but params has {rows} rows and {columns} columns, of which "
+            "there must be at least two each, and whose product is the number of samples.",
         )
         grid = array if array.ndim == 2 else array.reshape(columns, rows).T
         require(
@@ -318,9 +317,8 @@ def _check_params(params: SimParams, call: str) -> None:
     require(
         0.0 <= physx.rest_offset <= physx.contact_offset,
         call,
-        f"physx.rest_offset is {physx.rest_offset} m and contact_offset {physx.contact_offset} m, "
-        f"but must be in "
-        "0 <= rest_offset <= contact_offset.",
+        f"physx.rest_offset is {physx.rest_offset} m and contact_offset {physx.contact_offset} m, but must "
+        "be in 0 <= rest_offset <= contact_offset.",
     )
 
 

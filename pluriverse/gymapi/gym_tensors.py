@@ -238,9 +238,8 @@ class TensorCalls(PreparingCalls):
         array = as_array(values, wp.float32, sim.device, call, "the tensor")
         if array.size != count * width:
             raise ValueError(
-                f"{call}: the tensor has {array.size} entries, but must have {count * width}: "
-                f"{width} for each "
-                f"{what} of the sim ({count})."
+                f"{call}: the tensor has {array.size} entries, but must have {count * width}: {width} for "
+                f"each {what} of the sim ({count})."
             )
         return array
 

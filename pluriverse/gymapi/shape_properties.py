@@ -84,9 +84,8 @@ def write_shape_properties(actor: Actor, properties: Any, call: str) -> None:
         if actor.env.sim.is_prepared:
             raise GymError(
                 f"{call}: filter of the shapes of {actor} changes from {actor.filter_bits().tolist()} to "
-                f"{bits.tolist()}, but which shapes may collide is fixed once the sim is "
-                f"prepared. Set filters "
-                "before prepare_sim() and the first simulate()."
+                f"{bits.tolist()}, but which shapes may collide is fixed once the sim is prepared. Set "
+                "filters before prepare_sim() and the first simulate()."
             )
         actor.shape_filter = bits
     for name, row in _ROWS.items():

@@ -58,9 +58,8 @@ def record_rows(states: Any, count: int, dtype: np.dtype, width: int, call: str,
         )
     if array.shape != (count,):
         raise ValueError(
-            f"{call}: the states have shape {array.shape}, but {what} has {count} entries. Edit "
-            f"and pass what the "
-            "getter returns."
+            f"{call}: the states have shape {array.shape}, but {what} has {count} entries. Edit and pass "
+            "what the getter returns."
         )
     return np.array(array).view(np.float32).reshape(count, width)
 

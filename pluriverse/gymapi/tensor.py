@@ -35,9 +35,8 @@ class Tensor:
             raise GymError("Tensor: the array is not contiguous. Pass tensor.contiguous().")
         if array.dtype not in _TYPES:
             raise TypeError(
-                f"Tensor: the type {array.dtype.__name__} is not supported; use float32, uint8, "
-                f"int16, int32 or "
-                "int64."
+                f"Tensor: the type {array.dtype.__name__} is not supported; use float32, uint8, int16, int32 "
+                "or int64."
             )
         self.array = array
         """The array, for Warp."""
@@ -128,9 +127,8 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
         array = wp.array(host.reshape(-1), dtype=dtype, device=device, copy=not device.is_cpu)
     else:
         raise TypeError(
-            f"{call}: {what} is {value!r}, but must be a tensor: what gymtorch.unwrap_tensor() or "
-            f"an acquire call "
-            "returns, or an array of PyTorch, Warp or NumPy."
+            f"{call}: {what} is {value!r}, but must be a tensor: what gymtorch.unwrap_tensor() or an acquire "
+            "call returns, or an array of PyTorch, Warp or NumPy."
         )
     if array.device != device:
         raise ValueError(
@@ -148,9 +146,8 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
         if getattr(array.dtype, "_wp_scalar_type_", None) is not dtype:
             name = getattr(array.dtype, "__name__", array.dtype)
             raise TypeError(
-                f"{call}: {what} has type {name}, but must have {dtype.__name__}. Convert it, for "
-                f"example with "
-                f"tensor.{'int' if dtype is wp.int32 else 'float'}()."
+                f"{call}: {what} has type {name}, but must have {dtype.__name__}. Convert it, for example "
+                f"with tensor.{'int' if dtype is wp.int32 else 'float'}()."
             )
         # Vectors of the type, as plain numbers.
         count = array.size * int(getattr(array.dtype, "_length_", 1))

@@ -172,9 +172,8 @@ def _residual_count(objective: IKObjective, what: str) -> int:
     count = objective.residual_dim()
     if isinstance(count, bool) or not hasattr(count, "__index__") or int(count) < 1:
         raise ValueError(
-            f"{what}: {type(objective).__name__}.residual_dim() is {count!r}, but must be a whole number "
-            "of at "
-            "least 1."
+            f"{what}: {type(objective).__name__}.residual_dim() is {count!r}, but must be a whole number of "
+            "at least 1."
         )
     return int(count)
 

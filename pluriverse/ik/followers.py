@@ -200,8 +200,7 @@ def _leaders_first(
             depth[place] += at is not None
             if depth[place] > len(follower):
                 raise ValueError(
-                    f"{what}: the joint of the equality constraint '{labels[place]}' follows itself. "
-                    "Disable one "
-                    "of the constraints of this circle in equality_constraint_enabled."
+                    f"{what}: the joint of the equality constraint '{labels[place]}' follows itself. Disable "
+                    "one of the constraints of this circle in equality_constraint_enabled."
                 )
     return np.argsort(depth, kind="stable")

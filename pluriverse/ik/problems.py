@@ -135,8 +135,8 @@ class Problems:
                 body = int(links[problem])
                 raise ValueError(
                     f"{what}: body {body} ('{label[body]}') is in world {worlds[problem]}, but problem "
-                    f"{problem} "
-                    f"moves world {self.worlds[problem]}. Give link_index one body for each problem."
+                    f"{problem} moves world {self.worlds[problem]}. Give link_index one body for each "
+                    "problem."
                 )
         local = links - self._body_first[worlds]
         nodes = np.zeros(self.count, dtype=np.int32)
@@ -182,8 +182,7 @@ class Problems:
             if mask.shape != movable.shape:
                 raise ValueError(
                     f"{what} has shape {mask.shape}, but must have shape ({len(movable)},): one entry for "
-                    "each "
-                    "degree of freedom of the model."
+                    "each degree of freedom of the model."
                 )
             if mask.device != self.model.device:
                 raise ValueError(
@@ -204,10 +203,8 @@ class Problems:
             labels = _some([model.equality_constraint_label[loop] for loop in loops])
             warnings.warn(
                 f"{self.what}: the model has {len(loops)} equality constraints between bodies ({labels}), "
-                "which "
-                "inverse kinematics does not keep. Add an IKObjective for each, or solve for the joints of "
-                "one "
-                "side with joint_dof_mask.",
+                "which inverse kinematics does not keep. Add an IKObjective for each, or solve for the "
+                "joints of one side with joint_dof_mask.",
                 LoopWarning,
                 stacklevel=4,
             )
@@ -218,9 +215,8 @@ def _read_worlds(model: Model, worlds: Any, count: int, what: str) -> np.ndarray
     given = np.asarray(worlds.numpy() if isinstance(worlds, wp.array) else worlds)
     if given.dtype.kind not in "iu" or given.shape != (count,):
         raise ValueError(
-            f"{what}: problem_worlds must be {count} whole numbers, the world of each problem, not an "
-            "array of "
-            f"{given.dtype} of shape {given.shape}."
+            f"{what}: problem_worlds must be {count} whole numbers, the world of each problem, not an array "
+            f"of {given.dtype} of shape {given.shape}."
         )
     wrong = np.flatnonzero((given < 0) | (given >= model.world_count))
     if len(wrong):

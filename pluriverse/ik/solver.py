@@ -129,8 +129,7 @@ class IKSolver:
         if kind is IKSampler.NONE and seed_count > 1:
             raise ValueError(
                 f"{what}: n_seeds is {seed_count}, but sampler is NONE, so all starts would be the same. "
-                "Take "
-                "sampler=IKSampler.ROBERTS, UNIFORM or GAUSS."
+                "Take sampler=IKSampler.ROBERTS, UNIFORM or GAUSS."
             )
         problems = Problems(model, n_problems, problem_worlds, joint_dof_mask, what=what)
         row_problem = np.repeat(np.arange(problems.count, dtype=np.int32), seed_count)

@@ -416,8 +416,7 @@ class _Checker:
                 self._fail(
                     joint,
                     f"link '{child}' is already the child of joint '{parent_joint[child].get('name')}', and "
-                    "a loop "
-                    "of joints is not supported",
+                    "a loop of joints is not supported",
                     child,
                     "Open the loop: leave one of the joints out.",
                 )

@@ -130,8 +130,7 @@ class TermSection(SceneMapping):
         if len(kinds) != 1:
             raise ValueError(
                 "give exactly one of property, rotation, pseudo_inertia, inertia_factor and initial_state; "
-                "there are "
-                f"{', '.join(kinds) or 'none'}"
+                f"there are {', '.join(kinds) or 'none'}"
             )
         named = kinds[0] in ("property", "rotation")
         if named != (self.distribution is not None):

@@ -246,9 +246,8 @@ class Trainer:
         own = self.description.get("task")
         if known is not None and own is not None and known != own:
             raise ValueError(
-                f"'{path}' is a checkpoint of the task '{known}', not of '{own}'. Use another folder, "
-                "or train "
-                "that task."
+                f"'{path}' is a checkpoint of the task '{known}', not of '{own}'. Use another folder, or "
+                "train that task."
             )
         self._take_networks(path, content)
         self.iteration, self.env_steps = int(content["iteration"]), int(content["env_steps"])
