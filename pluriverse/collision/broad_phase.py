@@ -4,9 +4,9 @@ Reads   bounds and motion of the shapes, candidate pairs of the template
 Writes  `PairTable.near`, which the colliders follow in the order of the pairs
 
 The bounds of every candidate pair may be compared (`explicit`), those of every two shapes, many at a time
-(`nxn`), or of the shapes that overlap along one axis, found by sorting (`sap`). Pairs whose bounds overlap
-are then looked at by how the two shapes move relative to each other. All ways mark the same pairs, so that
-contacts are the same, bit for bit.
+(`nxn`; where shapes are many, boxes around sixteen in a row come first), or of the shapes that overlap along
+one axis, found by sorting (`sap`). Pairs whose bounds overlap are then looked at by how the two shapes move
+relative to each other. All ways mark the same pairs, so that contacts are the same, bit for bit.
 """
 
 from typing import Any
@@ -37,6 +37,9 @@ BROAD_PHASES = ("explicit", "nxn", "sap")
 # Candidate pairs of a world from which sorting pays: on piles of boxes, 64 (2080 pairs) cost a twelfth more
 # with it, 216 (23436 pairs) a sixth less, 512 half.
 SWEEP_PAIR_COUNT = 4000
+# Bodies with so many shapes in the mean are not sorted: boxes around sixteen shapes in a row are small then,
+# and tell most bodies apart. Sorting would find overlaps within each body, which has no pairs with itself.
+SHAPES_PER_BODY = 8
 # Every two of n shapes are compared where n^2 is at most this many times the candidate pairs: comparing 32 by
 # vector instructions takes as long as one pair by its index.
 LANES_PER_PAIR = 32
@@ -124,8 +127,18 @@ class BroadPhase:
         dense = shape_counts**2 <= LANES_PER_PAIR * pair_counts
         if device.is_cuda:  # no vector instructions
             dense[:] = False
+        bodies, world_shape = model.shape_body.numpy(), model.topology.world_shape.numpy()
+        first_shapes = [int(world_shape[some.worlds[0]]) for some in model.templates]
+        body_counts = np.array(
+            [
+                len(np.unique(bodies[_flat(some, first)]))
+                for some, first in zip(shapes, first_shapes, strict=True)
+            ]
+        )
+        clustered = dense & (shape_counts >= SHAPES_PER_BODY * body_counts)
         automatic = np.where(dense, _MODES["nxn"], _MODES["explicit"])
-        automatic = np.where(pair_counts >= SWEEP_PAIR_COUNT, _MODES["sap"], automatic)
+        swept = (pair_counts >= SWEEP_PAIR_COUNT) & ~clustered
+        automatic = np.where(swept, _MODES["sap"], automatic)
         mode = automatic if requested is None else np.full(template_count, _MODES[requested])
         self.template_mode: np.ndarray = mode
         """How each template finds its near pairs, as `BROAD_PHASES` counts, shape [template]."""
@@ -177,6 +190,11 @@ class BroadPhase:
             outputs=[self.data, self.table],
             device=self._device,
         )
+
+
+def _flat(shapes: np.ndarray, first_shape: int) -> np.ndarray:
+    """Return the flat indices of shapes of a world as pairs name them."""
+    return np.where(shapes < 0, -1 - shapes, shapes + first_shape)
 
 
 def _starts(counts: Any) -> np.ndarray:
@@ -278,20 +296,26 @@ def sort_entries(
     first: int,
     count: int,
     axis: int,
+    first_key: int,
 ) -> None:
-    """Sort the entries of a world by their lower ends. They hardly move in a step: insertion is quick."""
-    for index in range(1, count):
+    """Sort the entries of a world by their lower ends. They hardly move in a step: insertion is quick.
+
+    The ends are kept in `scratch` from `first_key` on.
+    """
+    for index in range(count):
         entry = data.order[first + index]
         key = lower_end(state, flat_shape(data.shape[first_entry + entry], first_shape), axis)
         position = int(index)
         while position > 0:
-            other = data.order[first + position - 1]
-            if lower_end(state, flat_shape(data.shape[first_entry + other], first_shape), axis) > key:
-                data.order[first + position] = other
+            other_key = data.scratch[first_key + position - 1]
+            if other_key > key:
+                data.order[first + position] = data.order[first + position - 1]
+                data.scratch[first_key + position] = other_key
                 position -= 1
             else:
                 break
         data.order[first + position] = entry
+        data.scratch[first_key + position] = key
 
 
 @wp.func
@@ -317,7 +341,7 @@ def sweep_entries(
     count = data.shape_start[template + 1] - first_entry
     first = data.order_start[world]
     axis = longest_axis(data, state, first_shape, first_entry, count)
-    sort_entries(data, state, first_shape, first_entry, first, count, axis)
+    sort_entries(data, state, first_shape, first_entry, first, count, axis, data.scratch_start[world])
     mark_sorted_overlaps(
         state.bounds,
         some.is_limited,

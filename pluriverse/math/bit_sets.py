@@ -25,6 +25,11 @@ LOWEST_BIT = """
 """
 """Native code that declares `PLURIVERSE_LOWEST_BIT(word)`, the index of the lowest bit that is set."""
 
+# Shapes from which boxes around sixteen are compared first. Those of one body mostly follow each other.
+FEWEST_IN_BLOCKS = 128
+# Boxes around others are wider by this fraction, so that rounding loses no pair that the comparison finds.
+_BLOCK_ROUNDING = "1.0e-6f"
+
 _NEXT = """
     if (begin >= end) return end;
     const unsigned* words = (const unsigned*)bits.data + first_word;
@@ -48,6 +53,10 @@ _MARK = """
     const int* pairs = lookup.data + first_lookup;
     unsigned* words = (unsigned*)bits.data + first_word;
     const int word_count = (count + 31) / 32;
+    // Lower ends, upper ends and largest excess of the first blocks.
+    enum { BLOCKS = 64 };
+    float around[7][BLOCKS];
+    const bool has_blocks = LANES > 1 && count >= FEWEST_IN_BLOCKS;
     for (int begin = 0; begin < count; begin += LANES) {
         const int size = count - begin < LANES ? count - begin : LANES;
         float lanes[7][LANES], most = 0.0f;
@@ -64,7 +73,38 @@ _MARK = """
         }
         records::load4(rows, lanes);
         records::load4(rows, lanes + 2, 2);
+        float low[3] = {1.0e30f, 1.0e30f, 1.0e30f}, high[3] = {-1.0e30f, -1.0e30f, -1.0e30f};
+        if (has_blocks) {
+            for (int c = 0; c < 3; ++c) {
+                for (int l = 0; l < LANES; ++l) {
+                    const float middle = lanes[c][l], half = lanes[3 + c][l];
+                    const float rounding = BLOCK_ROUNDING * ((middle < 0.0f ? -middle : middle) + half);
+                    const float lower = middle - half - rounding, upper = middle + half + rounding;
+                    low[c] = lower < low[c] ? lower : low[c];
+                    high[c] = upper > high[c] ? upper : high[c];
+                }
+            }
+            const int block = begin / LANES;
+            if (block < BLOCKS) {
+                for (int c = 0; c < 3; ++c) {
+                    around[c][block] = low[c];
+                    around[3 + c][block] = high[c];
+                }
+                around[6][block] = most;
+            }
+        }
         for (int row = 0; row < begin + size; ++row) {
+            const int block = row / LANES;
+            if (has_blocks && row % LANES == 0 && block < BLOCKS) {
+                const bool meets = low[0] <= around[3][block] && around[0][block] <= high[0]
+                    && low[1] <= around[4][block] && around[1][block] <= high[1]
+                    && low[2] <= around[5][block] && around[2][block] <= high[2]
+                    && around[6][block] + most > 0.0f;
+                if (!meets) {
+                    row += LANES - 1;
+                    continue;
+                }
+            }
             unsigned left = (wanted[row * word_count + begin / 32] >> begin % 32) & ((1u << LANES) - 1);
             if (!left) continue;
             const int entry = entries[row];
@@ -87,7 +127,8 @@ _MARK = """
             }
         }
     }
-"""
+""".replace("FEWEST_IN_BLOCKS", str(FEWEST_IN_BLOCKS)).replace("BLOCK_ROUNDING", _BLOCK_ROUNDING)
+"""Where no box of a block can overlap any of another, their rows are skipped."""
 
 _MARK_SORTED = """
     const float* boxes = (const float*)bounds.data;

@@ -89,6 +89,27 @@ def test_large_worlds_are_swept_by_default():
     assert pv.CollisionPipeline(big)._broad_phase.template_mode.tolist() == [2]
 
 
+def test_bodies_of_many_shapes_are_compared_in_blocks_with_the_same_bits():
+    """Hulls of a body are next to each other, so they are not sorted; contacts are those of every way."""
+    world, rng = pv.ModelBuilder(), np.random.default_rng(6)
+    for pose in random_poses(rng, 12, 0.5):
+        body = world.add_body(xform=pose, mass=1.0)
+        for _ in range(12):
+            offset = wp.transform(wp.vec3(*rng.uniform(-0.1, 0.1, 3)), wp.quat_identity())
+            world.add_shape_box(body, xform=offset, hx=0.02, hy=0.03, hz=0.04)
+    model = world.finalize("cpu")
+    pipeline = pv.CollisionPipeline(model)
+    assert pipeline._broad_phase.template_mode.tolist() == [1]
+    state, results = model.state(), []
+    for some in (pipeline, *(pv.CollisionPipeline(model, broad_phase=name) for name in ("explicit", "sap"))):
+        contacts = some.contacts()
+        some.collide(state, contacts)
+        results.append(stored(contacts, 0))
+    assert len(results[0][0]) > 20
+    for other in results[1:]:
+        assert_same_bits(results[0], other, 0)
+
+
 @pytest.mark.parametrize("broad_phase", ["nxn", "sap"])
 def test_diverged_and_disabled_shapes_are_left_out(broad_phase: str):
     """A world with a broken pose has no contacts, a shape that is off none, whatever finds the pairs."""

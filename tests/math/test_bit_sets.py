@@ -45,13 +45,21 @@ def list_bits(
 
 
 @pytest.mark.parametrize("has_weights", [False, True])
-@pytest.mark.parametrize("count", [1, 31, 32, 33, 70])
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 70, 300, 1100])
 def test_the_marked_pairs_are_those_whose_boxes_overlap(count, has_weights):
-    """Each candidate pair is compared with NumPy, for full and for partly filled blocks of boxes."""
+    """Each candidate pair is compared with NumPy, for full and for partly filled blocks of boxes.
+
+    Where they are many, boxes of other blocks are elsewhere, most of them far away and some just touching.
+    """
     rng = np.random.default_rng(count)
     # Two shapes that the worlds share come first; the others begin at index 2.
     boxes = rng.uniform(0.0, 1.0, (count + 2, 6)).astype(np.float32)
     boxes[:, 3:] *= 0.3
+    if count > 70:
+        cluster = np.arange(count + 2) // 20
+        boxes[:, :3] += 0.7 * rng.integers(0, 4, (cluster[-1] + 1, 3))[cluster].astype(np.float32)
+        # Two far from the origin that touch but for rounding, in different blocks.
+        boxes[10, :], boxes[200, :] = (7.3, 9.1, 8.7, 0.1, 0.2, 0.3), (7.5, 9.1, 8.7, 0.1, 0.2, 0.3)
     boxes[count // 2, 3:] = -1e30  # switched off
     boxes[-1, 0] = np.nan
     names = np.concatenate([[-2], np.arange(count - 1)]).astype(np.int32)
