@@ -13,7 +13,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.dense import CTYPE
-from pluriverse.math.eight_numbers import EIGHT_NUMBERS
+from pluriverse.math.numbers_at_once import EIGHT_NUMBERS
 
 _MULTIPLY = """
     const int* up = parent.data + first;

@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from pluriverse.math.contact_balance import BALANCE, CONTACTS_MAX, EXCHANGE
-from pluriverse.math.eight_numbers import numbers_at_once, unweave_text
+from pluriverse.math.numbers_at_once import numbers_at_once, unweave_text
 
 ROUNDING = 2.0**-52
 OPEN, STICKS, SLIDES, TURNS = range(4)

@@ -46,7 +46,7 @@ import warp as wp
 
 from pluriverse.math.contact_balance import BALANCE, CONTACTS_MAX, EXCHANGE
 from pluriverse.math.dense import CTYPE
-from pluriverse.math.eight_numbers import numbers_at_once, unweave_text
+from pluriverse.math.numbers_at_once import numbers_at_once, unweave_text
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.solvers.sap.options import OPTIMALITY_DEFAULT
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
