@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import yaml
 
@@ -45,24 +46,34 @@ def scene_of(name: str, asset_roots: tuple[Path, ...]) -> Iterator[tuple[str, tu
         return
     path = Path(name)
     kind = FORMATS[path.suffix.lower()]
-    scene = {
+    scene: dict[str, Any] = {
         "schema_version": 1,
         "name": path.stem,
         "assets": [{"type": kind, "source": str(path.resolve())}],
-        "ground": {"enabled": not (kind == "mjcf" and _has_ground(path))},
+        "ground": {"enabled": True},
     }
+    if kind == "mjcf":
+        scene |= _mjcf_settings(path)
     with TemporaryDirectory() as folder:
         file = Path(folder) / f"{path.stem}.yaml"
         file.write_text(yaml.safe_dump(scene))
         yield str(file), (path.resolve().parent, *asset_roots)
 
 
-def _has_ground(path: Path) -> bool:
-    """Return whether a model of MuJoCo has a ground plane; a second one would double the contact forces."""
+def _mjcf_settings(path: Path) -> dict[str, Any]:
+    """Return what a model of MuJoCo says of its scene: the time step, and whether it lacks a ground.
+
+    A model that names no time step means that of MuJoCo, for which its gains and its damping were chosen. A
+    second ground plane would double the contact forces.
+    """
     import mujoco
 
     try:
         spec = mujoco.MjSpec.from_file(str(path))
     except ValueError:
-        return False  # loading the scene will say what is wrong
-    return any(geom.type == mujoco.mjtGeom.mjGEOM_PLANE for geom in spec.worldbody.geoms)
+        return {}  # loading the scene will say what is wrong
+    has_ground = any(geom.type == mujoco.mjtGeom.mjGEOM_PLANE for geom in spec.worldbody.geoms)
+    settings: dict[str, Any] = {"ground": {"enabled": not has_ground}}
+    if spec.option.timestep > 0.0:
+        settings["simulation"] = {"dt": float(spec.option.timestep)}
+    return settings

@@ -79,7 +79,7 @@ def test_record_writes_the_table_that_its_name_says(tmp_path):
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["cart.xml", "walk.csv"]
     rows = list(csv.DictReader(path.open()))
     assert len(rows) == 6
-    assert [float(row["time"]) for row in rows] == pytest.approx([0.003 * step for step in range(6)])
+    assert [float(row["time"]) for row in rows] == pytest.approx([0.002 * step for step in range(6)])
     names = [name for name in rows[0] if name.startswith("world 1: ")]
     assert len(names) == 3
     assert names[0].endswith(".q")
@@ -139,6 +139,27 @@ def test_a_bare_robot_runs_on_a_ground(tmp_path):
     result = invoke("run", robot, "--duration", 1, "--record", record)
     assert result.exit_code == 0, result.output
     assert abs(np.load(record)["body_q"][-1, 0, 2] - 0.1) < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("option", "arguments", "dt"),
+    [('<option timestep="0.004"/>', (), 0.004), ("", (), 0.002), ("", ("--dt", 0.01), 0.01)],
+)
+def test_a_robot_file_runs_at_its_own_time_step(tmp_path, option, arguments, dt):
+    """A box falls freely as the symplectic Euler method says at the step of the file, or that asked for."""
+    robot, record = tmp_path / "box.xml", tmp_path / "box.npz"
+    robot.write_text(
+        f'<mujoco model="box">{option}<worldbody><body pos="0 0 9"><freejoint/>'
+        '<geom type="box" size=".1 .1 .1"/></body></worldbody></mujoco>'
+    )
+    result = invoke("run", robot, "--frames", 10, "--record", record, *arguments)
+    assert result.exit_code == 0, result.output
+    recorded = np.load(record)
+    assert recorded["dt"] == pytest.approx(dt)
+    # v after k steps is -g k dt, so the box has fallen by g dt^2 (1 + ... + 10).
+    fallen = 9.0 - recorded["body_q"][-1, 0, 2]
+    rounding = 10 * float(np.spacing(np.float32(9.0)))  # one of the height in each step
+    assert fallen == pytest.approx(9.81 * dt**2 * 55, abs=rounding)
 
 
 def test_a_robot_of_another_engine_runs_without_further_options(tmp_path):
