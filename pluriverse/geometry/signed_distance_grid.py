@@ -52,18 +52,25 @@ class DistanceSample:
     """What it is not above [m]."""
 
 
+@wp.struct
+class GridCell:
+    """The cell of a grid that is closest to a point."""
+
+    local: wp.vec3
+    """Closest point of the cell, in parts of its edges."""
+    way: wp.vec3
+    """From there to the point [m], zero inside the box of the grid."""
+    spacing: float
+    """Edge of the cell [m]."""
+    low: wp.vec4
+    """Values at the lower corners in z [m], x fastest."""
+    high: wp.vec4
+    """Values at the upper corners in z [m], x fastest."""
+
+
 @wp.func
-def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) -> DistanceSample:
-    """Return the distance from a surface and its gradient at any point, by trilinear interpolation.
-
-    Outside the box the value is that of the closest point of the box plus the way there, which the distance
-    does not exceed.
-
-    Args:
-        data: The grids.
-        grid: The grid.
-        point: Point [m] in the axes of the unscaled mesh.
-    """
+def find_grid_cell(data: wp.ref[SignedDistanceData], grid: int, point: wp.vec3) -> GridCell:
+    """Return the cell of a grid that is closest to a point [m] in the axes of the unscaled mesh."""
     cell = data.cell[grid]
     count = data.block_count[grid]
     cell_position = (point - data.lower[grid]) / cell
@@ -89,17 +96,26 @@ def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) 
         layer = row * (count[1] + 1)
         node = data.node_start[grid]
     node = node + z * layer + y * row + x
-    tx = local[0]
-    ty = local[1]
-    tz = local[2]
-    v000 = data.value[node]
-    v100 = data.value[node + 1]
-    v010 = data.value[node + row]
-    v110 = data.value[node + row + 1]
-    v001 = data.value[node + layer]
-    v101 = data.value[node + layer + 1]
-    v011 = data.value[node + layer + row]
-    v111 = data.value[node + layer + row + 1]
+    result = GridCell()
+    result.local = local
+    result.way = cell * (cell_position - inside)
+    result.spacing = spacing
+    result.low = wp.vec4(
+        data.value[node], data.value[node + 1], data.value[node + row], data.value[node + row + 1]
+    )
+    node = node + layer
+    result.high = wp.vec4(
+        data.value[node], data.value[node + 1], data.value[node + row], data.value[node + row + 1]
+    )
+    return result
+
+
+@wp.func
+def interpolate_grid_cell(cell: GridCell) -> wp.vec4:
+    """Return gradient (x, y, z) and value [m] at the point of a cell that is closest to the one sought."""
+    tx, ty, tz = cell.local[0], cell.local[1], cell.local[2]
+    v000, v100, v010, v110 = cell.low[0], cell.low[1], cell.low[2], cell.low[3]
+    v001, v101, v011, v111 = cell.high[0], cell.high[1], cell.high[2], cell.high[3]
     v00 = v000 + tx * (v100 - v000)
     v10 = v010 + tx * (v110 - v010)
     v01 = v001 + tx * (v101 - v001)
@@ -110,12 +126,51 @@ def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) 
     along_x1 = (v101 - v001) + ty * ((v111 - v011) - (v101 - v001))
     along_y0 = v10 - v00
     along_y1 = v11 - v01
-
-    sample = DistanceSample()
     value = v0 + tz * (v1 - v0)
     gradient = wp.vec3(
         along_x0 + tz * (along_x1 - along_x0), along_y0 + tz * (along_y1 - along_y0), v1 - v0
-    ) / float(spacing)
+    ) / float(cell.spacing)
+    return wp.vec4(gradient[0], gradient[1], gradient[2], value)
+
+
+@wp.func
+def extend_beyond_grid(inside: wp.vec4, way: wp.vec3) -> wp.vec4:
+    """Return gradient and value [m] at the end of a way [m] out of the box of a grid, from those inside."""
+    result = inside
+    length = wp.length(way)
+    if length > 0.0:
+        # Across the sides of the box that the point is beyond, the way alone changes.
+        for axis in range(3):
+            if way[axis] != 0.0:
+                result[axis] = way[axis] / length
+        result[3] = inside[3] + length
+    return result
+
+
+@wp.func
+def interpolate_signed_distance(data: wp.ref[SignedDistanceData], grid: int, point: wp.vec3) -> wp.vec4:
+    """Return gradient (x, y, z) and value [m] of `sample_signed_distance`, without its bounds."""
+    cell = find_grid_cell(data, grid, point)
+    return extend_beyond_grid(interpolate_grid_cell(cell), cell.way)
+
+
+@wp.func
+def sample_signed_distance(data: wp.ref[SignedDistanceData], grid: int, point: wp.vec3) -> DistanceSample:
+    """Return the distance from a surface and its gradient at any point, by trilinear interpolation.
+
+    Outside the box the value is that of the closest point of the box plus the way there, which the distance
+    does not exceed.
+
+    Args:
+        data: The grids.
+        grid: The grid.
+        point: Point [m] in the axes of the unscaled mesh.
+    """
+    cell = find_grid_cell(data, grid, point)
+    spacing = cell.spacing
+    tx, ty, tz = cell.local[0], cell.local[1], cell.local[2]
+    v000, v100, v010, v110 = cell.low[0], cell.low[1], cell.low[2], cell.low[3]
+    v001, v101, v011, v111 = cell.high[0], cell.high[1], cell.high[2], cell.high[3]
     # A distance changes by no more than the way, here that from each corner of the cell.
     xx0 = tx * tx
     yy0 = ty * ty
@@ -139,20 +194,16 @@ def sample_signed_distance(data: SignedDistanceData, grid: int, point: wp.vec3) 
         wp.min(wp.min(v000 + r000, v100 + r100), wp.min(v010 + r010, v110 + r110)),
         wp.min(wp.min(v001 + r001, v101 + r101), wp.min(v011 + r011, v111 + r111)),
     )
-    way = cell * (cell_position - inside)
-    length = wp.length(way)
+    length = wp.length(cell.way)
     if length > 0.0:
-        # Across the sides of the box that the point is beyond, the way alone changes.
-        for axis in range(3):
-            if way[axis] != 0.0:
-                gradient[axis] = way[axis] / length
         # The way to the box and on from there bends outwards, so it is at least the hypotenuse.
         lower = wp.max(lower, 0.0)
         lower = wp.sqrt(lower * lower + length * length)
         upper = upper + length
-        value = value + length
-    sample.value = value
-    sample.gradient = gradient
+    both = extend_beyond_grid(interpolate_grid_cell(cell), cell.way)
+    sample = DistanceSample()
+    sample.value = both[3]
+    sample.gradient = wp.vec3(both[0], both[1], both[2])
     sample.lower = lower
     sample.upper = upper
     return sample

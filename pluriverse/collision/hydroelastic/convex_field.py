@@ -89,7 +89,7 @@ def ellipsoid_level_set(axes: wp.vec3, point: wp.vec3) -> wp.vec4:
 
 
 @wp.func
-def hull_level_set(hulls: HullData, hull: int, scale: wp.vec3, point: wp.vec3) -> wp.vec4:
+def hull_level_set(hulls: wp.ref[HullData], hull: int, scale: wp.vec3, point: wp.vec3) -> wp.vec4:
     """Return gradient and level of a convex hull: the largest of the distances from its planes."""
     # Heights over the unscaled faces; normals transform with the inverse transpose of the scale.
     unscaled = wp.cw_div(point, scale)
@@ -110,7 +110,9 @@ def hull_level_set(hulls: HullData, hull: int, scale: wp.vec3, point: wp.vec3) -
 
 
 @wp.func
-def shape_level_set(shape_type: int, size: wp.vec3, hulls: HullData, hull: int, point: wp.vec3) -> wp.vec4:
+def shape_level_set(
+    shape_type: int, size: wp.vec3, hulls: wp.ref[HullData], hull: int, point: wp.vec3
+) -> wp.vec4:
     """Return the gradient of the level (x, y, z) and the level [m] at a point in the frame of a shape."""
     result = wp.vec4(0.0, 0.0, 1.0, point[2])
     if shape_type == GeoType.SPHERE:

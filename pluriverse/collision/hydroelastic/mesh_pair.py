@@ -17,7 +17,7 @@ from pluriverse.collision.hydroelastic.convex_pair import (
     push_out,
     store_patch,
 )
-from pluriverse.collision.hydroelastic.mesh_field import MeshPatchPair, levels_at
+from pluriverse.collision.hydroelastic.mesh_field import level_of_first, level_of_second
 from pluriverse.collision.hydroelastic.mesh_patch import find_mesh_patch
 from pluriverse.collision.hydroelastic.patch_pair import SECTOR_COUNT
 from pluriverse.collision.shape_pair import ShapePair, make_pair_kernel
@@ -47,28 +47,25 @@ def collide_hydroelastic_mesh(
     found: int,
 ) -> int:
     """Add the contacts of the patch of two shapes; a half space comes first."""
-    data = all_data.meshes
     pressures = all_data.pressures
-    patch = MeshPatchPair()
-    patch.hulls = all_data.hulls
-    patch.data = data
     pair = make_patch_pair(model, pressures, shapes)
     if pair.type0 == GeoType.MESH:
-        pair.hull0 = data.mesh_surface[model.shape_source_index[shapes.shape0]]
+        pair.hull0 = all_data.meshes.mesh_surface[model.shape_source_index[shapes.shape0]]
     if pair.type1 == GeoType.MESH:
-        pair.hull1 = data.mesh_surface[model.shape_source_index[shapes.shape1]]
-    patch.pair = pair
+        pair.hull1 = all_data.meshes.mesh_surface[model.shape_source_index[shapes.shape1]]
     compliance = pair.compliance0 + pair.compliance1
     if not (compliance > 0.0 and compliance < wp.inf):
         return found
     force = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
     moment = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec3)
     weight = wp.zeros(shape=SECTOR_COUNT, dtype=wp.vec2)
-    total = find_mesh_patch(patch, force, moment, weight)
+    total = find_mesh_patch(pair, all_data.hulls, all_data.meshes, force, moment, weight)
     if is_contained(pair, total, weight):
-        both = levels_at(patch, wp.vec3(0.0, 0.0, 0.0))
-        if both.first[3] < 0.0 and both.second[3] < 0.0:
-            total = push_out(pair, both.first, force, moment, weight)
+        center = wp.vec3(0.0, 0.0, 0.0)
+        first = level_of_first(pair, all_data.hulls, all_data.meshes, center)
+        second = level_of_second(pair, all_data.hulls, all_data.meshes, center)
+        if first[3] < 0.0 and second[3] < 0.0:
+            total = push_out(pair, first, force, moment, weight)
     return store_patch(output, model, pressures, shapes, pair, force, moment, weight, total, found)
 
 

@@ -14,9 +14,16 @@ one layer of cells.
 
 import warp as wp
 
+from pluriverse.collision.hull import HullData
 from pluriverse.collision.hydroelastic.convex_field import direction_of
-from pluriverse.collision.hydroelastic.mesh_field import MeshPatchPair, levels_at
-from pluriverse.collision.hydroelastic.patch_pair import SECTOR_COUNT, effective_stiffness, range_along
+from pluriverse.collision.hydroelastic.mesh_field import level_of_first, level_of_second
+from pluriverse.collision.hydroelastic.patch_pair import (
+    SECTOR_COUNT,
+    PatchPair,
+    effective_stiffness,
+    range_along,
+)
+from pluriverse.collision.surface.mesh_data import MeshData
 from pluriverse.types import GeoType
 
 # Rounds in which the box around the patch shrinks, and cells along each of its axes meanwhile; on a plane,
@@ -86,19 +93,29 @@ def cell_index(low: wp.vec3, cell: wp.vec3, count: wp.vec3i, index: int) -> wp.v
 
 
 @wp.func
-def may_hold(shapes: MeshPatchPair, point: wp.vec3, radius: float) -> bool:
+def may_hold(
+    pair: wp.ref[PatchPair],
+    hulls: wp.ref[HullData],
+    meshes: wp.ref[MeshData],
+    point: wp.vec3,
+    radius: float,
+) -> bool:
     """Return whether a part of the patch may lie within some radius of a point."""
-    pair = shapes.pair
+    first = level_of_first(pair, hulls, meshes, point)
+    if not first[3] < radius:
+        return False
     total = pair.compliance0 + pair.compliance1
-    both = levels_at(shapes, point)
-    error = (pair.compliance1 * both.first[3] - pair.compliance0 * both.second[3]) / total
-    return both.first[3] < radius and both.second[3] < radius and wp.abs(error) < radius
+    if pair.compliance0 == 0.0 and not wp.abs(first[3]) < radius:
+        # The patch is the surface of a rigid shape.
+        return False
+    second = level_of_second(pair, hulls, meshes, point)
+    error = (pair.compliance1 * first[3] - pair.compliance0 * second[3]) / total
+    return second[3] < radius and wp.abs(error) < radius
 
 
 @wp.func
-def shrink_box(shapes: MeshPatchPair) -> PatchBox:
+def shrink_box(pair: wp.ref[PatchPair], hulls: wp.ref[HullData], meshes: wp.ref[MeshData]) -> PatchBox:
     """Return the box around the patch."""
-    pair = shapes.pair
     is_plane = pair.type0 == GeoType.PLANE
     box = PatchBox()
     for axis in range(3):
@@ -124,7 +141,7 @@ def shrink_box(shapes: MeshPatchPair) -> PatchBox:
             is_empty = bool(True)
             for index in range(count[0] * count[1] * count[2]):
                 center = cell_index(box.low, cell, count, index)
-                if may_hold(shapes, center, radius):
+                if may_hold(pair, hulls, meshes, center, radius):
                     lower = wp.min(lower, center - 0.5 * cell)
                     upper = wp.max(upper, center + 0.5 * cell)
                     is_empty = False
@@ -145,7 +162,9 @@ def hat(x: float) -> float:
 
 @wp.func
 def integrate_box(
-    shapes: MeshPatchPair,
+    pair: wp.ref[PatchPair],
+    hulls: wp.ref[HullData],
+    meshes: wp.ref[MeshData],
     box: PatchBox,
     cells: int,
     is_binned: bool,
@@ -159,7 +178,9 @@ def integrate_box(
     """Add up the pressure on the patch, and put it into the bins of sectors around the middle if asked to.
 
     Args:
-        shapes: The shapes.
+        pair: The shapes; the hull of a mesh is its surface.
+        hulls: Convex hulls.
+        meshes: The meshes.
         box: Box around the patch.
         cells: Cells along its longest axis.
         is_binned: Whether the bins are filled.
@@ -170,7 +191,6 @@ def integrate_box(
         moment: Sum of position times magnitude of force [N·m], shape [SECTOR_COUNT].
         weight: Sum of the magnitudes of force [N], and stiffness [N/m], shape [SECTOR_COUNT].
     """
-    pair = shapes.pair
     is_plane = pair.type0 == GeoType.PLANE
     total = pair.compliance0 + pair.compliance1
     weight0 = pair.compliance1 / total
@@ -200,7 +220,7 @@ def integrate_box(
     radius = STEEPER * (0.5 * wp.length(block_cell) + 1.8 * wp.max(cell[0], cell[1]))
     result = PatchSum()
     for block in range(blocks[0] * blocks[1] * blocks[2]):
-        if may_hold(shapes, cell_index(low, block_cell, blocks, block), radius):
+        if may_hold(pair, hulls, meshes, cell_index(low, block_cell, blocks, block), radius):
             first_cell = wp.vec3i(
                 BLOCK_CELLS * (block % blocks[0]),
                 BLOCK_CELLS * ((block // blocks[0]) % blocks[1]),
@@ -219,12 +239,13 @@ def integrate_box(
                 area = float(0.0)
                 for step in range(int(2)):
                     # First the cell, then the point of the patch that is closest to it.
-                    both = levels_at(shapes, point)
-                    out0 = direction_of(both.first)
-                    out1 = direction_of(both.second)
+                    first = level_of_first(pair, hulls, meshes, point)
+                    second = level_of_second(pair, hulls, meshes, point)
+                    out0 = direction_of(first)
+                    out1 = direction_of(second)
                     across = weight0 * out0 - weight1 * out1
                     steepness = wp.length(across)
-                    error = weight0 * both.first[3] - weight1 * both.second[3]
+                    error = weight0 * first[3] - weight1 * second[3]
                     if step == 0:
                         if is_plane:
                             area = volume
@@ -236,12 +257,12 @@ def integrate_box(
                             )
                             way = wp.abs(error) / steepness
                             # Else the point of the patch is outside a shape, whatever the levels do.
-                            if wp.max(both.first[3], both.second[3]) < STEEPER * way + ROUNDING * longest:
+                            if wp.max(first[3], second[3]) < STEEPER * way + ROUNDING * longest:
                                 area = volume * steepness * hat(error / width) / width
                             point = point - error / (steepness * steepness) * across
                         if area == 0.0:
                             break
-                    overlap = -(both.first[3] + both.second[3])
+                    overlap = -(first[3] + second[3])
                     if step == 1 and overlap > 0.0 and steepness > FLAT:
                         normal = across / steepness
                         pressed = area * overlap / total
@@ -261,7 +282,9 @@ def integrate_box(
 
 @wp.func
 def find_mesh_patch(
-    shapes: MeshPatchPair,
+    pair: wp.ref[PatchPair],
+    hulls: wp.ref[HullData],
+    meshes: wp.ref[MeshData],
     force: wp.array[wp.vec3],
     moment: wp.array[wp.vec3],
     weight: wp.array[wp.vec2],
@@ -269,7 +292,9 @@ def find_mesh_patch(
     """Write the pressure on the patch into the bins, as `convex_patch.find_patch` does.
 
     Args:
-        shapes: The shapes; a half space comes first.
+        pair: The shapes; a half space comes first, and the hull of a mesh is its surface.
+        hulls: Convex hulls.
+        meshes: The meshes.
         force: Force of each bin.
         moment: Moment of each bin.
         weight: Weight and stiffness of each bin.
@@ -278,18 +303,18 @@ def find_mesh_patch(
         Magnitude of the sum of the forces [N].
     """
     size = float(0.0)
-    box = shrink_box(shapes)
+    box = shrink_box(pair, hulls, meshes)
     if not box.is_empty:
         middle = wp.vec3(0.0, 0.0, 0.0)
         axis_u = wp.vec3(1.0, 0.0, 0.0)
         axis_v = wp.vec3(0.0, 1.0, 0.0)
         fine = FINE_CELLS
-        if shapes.pair.type0 == GeoType.PLANE:
+        if pair.type0 == GeoType.PLANE:
             fine = FINE_CELLS_PLANE
         for attempt in range(int(2)):
             cells = wp.where(attempt == 0, COARSE_CELLS, fine)
             found = integrate_box(
-                shapes, box, cells, attempt == 1, middle, axis_u, axis_v, force, moment, weight
+                pair, hulls, meshes, box, cells, attempt == 1, middle, axis_u, axis_v, force, moment, weight
             )
             size = wp.length(found.force)
             if attempt == 0 and found.weight > 0.0:

@@ -78,7 +78,7 @@ class LevelPair:
 
 
 @wp.func
-def levels_of(pair: PatchPair, hulls: HullData, point: wp.vec3) -> LevelPair:
+def levels_of(pair: wp.ref[PatchPair], hulls: wp.ref[HullData], point: wp.vec3) -> LevelPair:
     """Return gradients and levels of both shapes: one call for both, as compilers write each of them out."""
     both = LevelPair()
     for side in range(int(2)):
@@ -107,7 +107,7 @@ def half_along(half: wp.vec3, direction: wp.vec3) -> float:
 
 
 @wp.func
-def range_along(pair: PatchPair, direction: wp.vec3) -> wp.vec2:
+def range_along(pair: wp.ref[PatchPair], direction: wp.vec3) -> wp.vec2:
     """Return where the boxes of both shapes overlap along a direction [m]."""
     middle = wp.dot(pair.middle0 - pair.position, direction)
     half0 = half_along(pair.half0, direction)
@@ -209,7 +209,7 @@ def turn_lines(pair: PatchPair, normal: wp.vec3) -> PatchPair:
 
 
 @wp.func
-def effective_stiffness(pair: PatchPair, out0: wp.vec3, out1: wp.vec3, normal: wp.vec3) -> float:
+def effective_stiffness(pair: wp.ref[PatchPair], out0: wp.vec3, out1: wp.vec3, normal: wp.vec3) -> float:
     """Return how much the pressure rises as the shapes approach along the normal of the patch [N/m³].
 
     A shape yields by its compliance where its pressure rises towards its inside; where it does not, at the
