@@ -217,7 +217,10 @@ def integrate_box(
     )
     block_cell = float(BLOCK_CELLS) * cell
     # Cells count as far off as one width, sqrt(3) edges.
-    radius = STEEPER * (0.5 * wp.length(block_cell) + 1.8 * wp.max(cell[0], cell[1]))
+    width_bound = 1.8 * wp.max(cell[0], cell[1])
+    radius = STEEPER * (0.5 * wp.length(block_cell) + width_bound)
+    # So far outside a shape no cell counts; nor so far on either side of one that is rigid.
+    reach = STEEPER * width_bound + ROUNDING * longest
     result = PatchSum()
     for block in range(blocks[0] * blocks[1] * blocks[2]):
         if may_hold(pair, hulls, meshes, cell_index(low, block_cell, blocks, block), radius):
@@ -240,7 +243,13 @@ def integrate_box(
                 for step in range(int(2)):
                     # First the cell, then the point of the patch that is closest to it.
                     first = level_of_first(pair, hulls, meshes, point)
-                    second = level_of_second(pair, hulls, meshes, point)
+                    second = wp.vec4()
+                    if step == 0 and not is_plane:
+                        # With a rigid first shape the patch is on its surface.
+                        if first[3] > reach or (weight1 == 0.0 and first[3] < -reach):
+                            break
+                    if step == 1 or not is_plane:
+                        second = level_of_second(pair, hulls, meshes, point)
                     out0 = direction_of(first)
                     out1 = direction_of(second)
                     across = weight0 * out0 - weight1 * out1
