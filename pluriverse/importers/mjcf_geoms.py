@@ -9,6 +9,13 @@ from pluriverse.importers.description import RobotDescription, ShapeDescription
 from pluriverse.importers.frames import make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_appearance import MjcfAppearances, mesh_skin
 from pluriverse.importers.mjcf_enums import MjGeom, MjWrap
+from pluriverse.importers.mjcf_pairs import (
+    GeomMaterials,
+    find_materials,
+    has_contact_bits,
+    paired_geoms,
+    report_pairs,
+)
 from pluriverse.importers.mjcf_source import MjcfSource, class_names, matches, read_class_parents
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
@@ -30,7 +37,8 @@ def add_shapes(
     model = source.model
     parents = read_class_parents(source.spec)
     classes = {geom.id: class_names(geom, parents) for geom in source.spec.geoms}
-    paired = _paired_geoms(model)
+    paired = paired_geoms(model)
+    materials = find_materials(model)
     # Rows of the namespace may name geoms that do not collide otherwise.
     named = paired | _wrapped_geoms(model)
     meshes: dict[int, Mesh] = {}
@@ -42,7 +50,12 @@ def add_shapes(
         path = f"{robot.label}/worldbody" if body == 0 else robot.links[link].label
         first = int(model.body_geomadr[body])
         geoms = list(range(first, first + int(model.body_geomnum[body])))
-        colliding = {geom: _collides(model, geom, classes.get(geom, []), options, report) for geom in geoms}
+        colliding = {
+            geom: _class_collides(model, geom, classes.get(geom, []), options, report)
+            if has_contact_bits(model, geom)
+            else geom in paired
+            for geom in geoms
+        }
         if options["parse_visuals_as_colliders"] and not all(colliding.values()):
             # The visuals stand in for the colliders.
             stand_in = {geom: not colliding[geom] for geom in geoms}
@@ -51,18 +64,15 @@ def add_shapes(
         has_visuals = options["parse_visuals"] and not options["hide_visuals"] and not all(colliding.values())
         for geom in geoms:
             name = model.geom(geom).name or f"geom_{geom - first}"
-            if not colliding[geom]:
-                if geom in paired and not options["custom"].namespace.keeps("contact pair", name):
-                    report.add("contact pair", name, "its geoms have no contact bits, so they never collide")
-                if not options["parse_visuals"] and geom not in named:
-                    continue
+            if not colliding[geom] and not options["parse_visuals"] and geom not in named:
+                continue
             shape = _shape(model, geom, f"{path}/{name}", name, meshes, appearances, options, report)
             if shape is None:
                 continue
             shape.collides = colliding[geom]
             if shape.collides:
                 shape.is_visible &= options["force_show_colliders"] or not has_visuals
-                _set_material(shape, model, geom, name, options, report)
+                _set_material(shape, model, materials, geom, name, options, report)
                 shape.custom = options["custom"].of_geom(geom)
                 if shape.type is GeoType.MESH:
                     shape.type = GeoType.CONVEX_MESH
@@ -73,23 +83,10 @@ def add_shapes(
             added[geom] = shape
         if options["parse_sites"]:
             _add_sites(shapes, model, body, path, options)
-    for pair in range(model.npair):
-        ends = [int(model.pair_geom1[pair]), int(model.pair_geom2[pair])]
-        lost = [_geom_name(model, geom) for geom in ends if geom not in added]
-        if lost and options["custom"].namespace.is_asked:
-            name = model.pair(pair).name or f"pair {pair}"
-            report.add("contact pair", name, f"it is left out, as its geom '{lost[0]}' is")
-        if not lost and all(added[geom].collides for geom in ends):
+    for ends in zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True):
+        if all(geom in added and added[geom].collides for geom in ends):
             robot.paired_shapes.append((added[ends[0]], added[ends[1]]))
-
-
-def _geom_name(model: Any, geom: int) -> str:
-    return model.geom(geom).name or f"geom {geom}"
-
-
-def _paired_geoms(model: Any) -> set[int]:
-    """Return the geoms that contact pairs name."""
-    return {int(geom) for ends in (model.pair_geom1, model.pair_geom2) for geom in ends}
+    report_pairs(model, materials, {geom: shape.collides for geom, shape in added.items()}, options, report)
 
 
 def _wrapped_geoms(model: Any) -> set[int]:
@@ -98,9 +95,10 @@ def _wrapped_geoms(model: Any) -> set[int]:
     return {int(geom) for geom in np.asarray(model.wrap_objid)[around]}
 
 
-def _collides(model: Any, geom: int, classes: list[str], options: MjcfSettings, report: ImportReport) -> bool:
-    if model.geom_contype[geom] == 0 and model.geom_conaffinity[geom] == 0:
-        return False
+def _class_collides(
+    model: Any, geom: int, classes: list[str], options: MjcfSettings, report: ImportReport
+) -> bool:
+    """Return whether a geom with contact bits collides by the options about its classes."""
     if any(matches(options["collider_classes"], name) for name in classes):
         return True
     if any(matches(options["visual_classes"], name) for name in classes):
@@ -201,15 +199,21 @@ def _height_field(model: Any, geom: int, scale: float) -> Heightfield:
 
 
 def _set_material(
-    shape: ShapeDescription, model: Any, geom: int, name: str, options: MjcfSettings, report: ImportReport
+    shape: ShapeDescription,
+    model: Any,
+    materials: GeomMaterials,
+    geom: int,
+    name: str,
+    options: MjcfSettings,
+    report: ImportReport,
 ) -> None:
-    sliding, torsional, rolling = (float(value) for value in model.geom_friction[geom])
-    condim = int(model.geom_condim[geom])
+    sliding, torsional, rolling = (float(value) for value in materials.friction[geom])
+    condim = int(materials.condim[geom])
     shape.cfg["mu"] = sliding
     # A pair has the larger condim of its geoms, so the coefficients of a geom with a lower one may act too.
     shape.cfg["mu_torsional"], shape.cfg["mu_rolling"] = torsional, rolling
     kept = options["custom"].namespace.keeps
-    if condim == 1 and not kept("condim 1", name):
+    if condim == 1 and sliding > 0.0 and not kept("condim 1", name):
         report.add("condim 1", name, "it rubs; in MuJoCo two geoms that both have condim 1 do not")
     if model.geom_priority[geom] != 0 and not kept("priority", name):
         report.add("priority", name, "a pair combines the materials of both shapes")
@@ -219,8 +223,8 @@ def _set_material(
             name,
             "stored as mu_torsional and mu_rolling; SolverSAP uses them with torsional_friction=True only",
         )
-    margin = options["scale"] * float(model.geom_margin[geom])
-    gap = options["scale"] * float(model.geom_gap[geom])
+    margin = options["scale"] * float(materials.margin[geom])
+    gap = options["scale"] * float(materials.gap[geom])
     # As in MuJoCo, contacts push below the sum of both margins, and are detected below that of margins and
     # gaps.
     for quantity, value in (("margin", margin), ("gap", gap)):
@@ -228,9 +232,9 @@ def _set_material(
             shape.cfg[quantity] = value
         elif value < 0.0:
             report.add(f"negative {quantity}", name, f"its {quantity} is 0")
-    solref = np.array(model.geom_solref[geom])
+    solref = materials.solref[geom]
     if not np.allclose(solref, DEFAULT_SOLREF):
-        shape.cfg |= gains_of_solref(solref.tolist(), float(model.geom_solimp[geom][1]))
+        shape.cfg |= gains_of_solref(solref.tolist(), float(materials.solimp[geom][1]))
         if not (options["custom"].namespace.is_asked and kept("solref", name)):
             report.add(
                 "solref",
@@ -238,7 +242,7 @@ def _set_material(
                 "converted to a stiffness per effective mass and a dissipation time "
                 "(ke_per_mass = 1/((1 - dmax) (t d)²), tau = 2 t d²)",
             )
-    if not np.allclose(model.geom_solimp[geom], DEFAULT_SOLIMP) and not kept("solimp", name):
+    if not np.allclose(materials.solimp[geom], DEFAULT_SOLIMP) and not kept("solimp", name):
         report.add(
             "solimp",
             name,

@@ -16,12 +16,11 @@ def report_unsupported(source: MjcfSource, options: MjcfSettings, report: Import
     report_rows(source, options, report)
     for kind, elements, consequence in (
         ("tendon", spec.tendons, "it exerts nothing"),
-        ("contact pair", spec.pairs, "its geoms collide with the materials of their own"),
         ("flex", spec.flexes, "it is left out"),
         ("plugin", spec.plugins, "it does not run"),
     ):
         for number, element in enumerate(elements):
-            if is_asked and kind in ("tendon", "contact pair"):
+            if is_asked and kind == "tendon":
                 continue
             report.add(kind, element.name or f"{kind} {number}", consequence)
     option = model.opt

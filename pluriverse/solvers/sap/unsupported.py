@@ -7,7 +7,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.model.attributes import find_attribute
 from pluriverse.mujoco_attributes.choices import CtrlSource, TrnType
-from pluriverse.types import JointTargetMode
+from pluriverse.types import JointTargetMode, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
 
@@ -20,7 +20,7 @@ def warn_of_unsupported(model: Model) -> None:
     counts = {
         "tendons": model.custom_frequency_counts.get("mujoco:tendon", 0),
         "general actuators": _count_actuators(model),
-        "contact pairs with properties of their own": model.custom_frequency_counts.get("mujoco:pair", 0),
+        "contact pairs that their shapes do not make": _count_pairs(model),
         "joint axes with a spring of their own": _count(model, "mujoco:dof_passive_stiffness"),
         "bodies with gravity compensation": _count(model, "mujoco:gravcomp"),
         "worlds with a fluid": _count(model, "mujoco:density", "mujoco:viscosity"),
@@ -41,6 +41,19 @@ def _count(model: Model, *keys: str) -> int:
     arrays = [find_attribute(model, key) for key in keys]
     found = [array.numpy() != 0.0 for array in arrays if array is not None]
     return int(np.count_nonzero(np.logical_or.reduce(found))) if found else 0
+
+
+def _count_pairs(model: Model) -> int:
+    """Return how many contact pairs have shapes that do not collide, or rub otherwise than the pair says."""
+    ends = [find_attribute(model, f"mujoco:pair_geom{number}") for number in (1, 2)]
+    if model.custom_frequency_counts.get("mujoco:pair", 0) == 0 or None in ends:
+        return 0
+    friction, condim = (model.custom_arrays[f"mujoco:pair_{name}"].numpy() for name in ("friction", "condim"))
+    sliding = np.where(condim[:, None] == 1, 0.0, friction[:, :2])
+    shapes = np.stack([end.numpy() for end in ends], axis=1)
+    collides = model.shape_flags.numpy()[shapes] & ShapeFlags.COLLIDE_SHAPES != 0
+    rubs_alike = np.isclose(model.shape_material_mu.numpy()[shapes], sliding)
+    return int(np.count_nonzero(~(collides & rubs_alike).all(axis=1)))
 
 
 def _count_actuators(model: Model) -> int:
