@@ -86,7 +86,8 @@ def add_shapes(
     for ends in zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True):
         if all(geom in added and added[geom].collides for geom in ends):
             robot.paired_shapes.append((added[ends[0]], added[ends[1]]))
-    report_pairs(model, materials, {geom: shape.collides for geom, shape in added.items()}, options, report)
+    collides = {geom: shape.collides for geom, shape in added.items()}
+    report_pairs(model, materials, collides, report, is_kept=options["custom"].namespace.is_asked)
 
 
 def _wrapped_geoms(model: Any) -> set[int]:

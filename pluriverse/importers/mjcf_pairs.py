@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 
 # Relative difference up to which a property of a pair and that of its geoms are the same. MJCF has decimal
 # numbers, and sums of them round.
 SAME = 1e-6
+
+# Contact bit of geoms whose pairs name a geom that the file lacks: the highest one, which files do not use.
+# No other geom of the file looks for it, nor does such a geom itself.
+ELSEWHERE_BIT = 1 << 30
 
 
 @dataclass
@@ -41,6 +44,27 @@ class GeomMaterials:
 def has_contact_bits(model: Any, geom: int) -> bool:
     """Return whether a geom has contact bits, by which it may touch geoms that it shares no pair with."""
     return bool(model.geom_contype[geom] != 0 or model.geom_conaffinity[geom] != 0)
+
+
+def touch_elsewhere(geom: Any, pair: Any) -> None:
+    """Let a geom (of `mujoco.MjSpec`) without contact bits touch what is added besides its file.
+
+    A robot file that is meant to be included pairs its feet with the floor of another file. They take the
+    properties of the pair, where it has some. A second pair of the geom finds bits, and changes nothing.
+    """
+    geom.contype = ELSEWHERE_BIT
+    if int(pair.condim) == 1:
+        geom.friction = [0.0, 0.0, 0.0]
+    elif np.isfinite(pair.friction[0]):
+        geom.friction = [float(pair.friction[number]) for number in (0, 2, 3)]
+    for name in ("solref", "solimp"):
+        value = np.array(getattr(pair, name), dtype=np.float64)
+        if np.isfinite(value).all():
+            setattr(geom, name, value)
+    for name in ("margin", "gap"):
+        length = float(getattr(pair, name))
+        if np.isfinite(length):
+            setattr(geom, name, length)
 
 
 def _touches_by_bits(model: Any) -> np.ndarray:
@@ -69,7 +93,8 @@ def find_materials(model: Any) -> GeomMaterials:
         gap=np.array(model.geom_gap, dtype=np.float64),
     )
     ends = np.stack([model.pair_geom1, model.pair_geom2], axis=1).reshape(-1, 2)
-    is_free = ~_touches_by_bits(model)  # takes the properties of its pairs, and has none yet
+    # Takes the properties of its pairs, and has none yet.
+    is_free = ~_touches_by_bits(model) & (np.array(model.geom_contype) != ELSEWHERE_BIT)
     is_of_world = np.array(model.body_weldid)[np.array(model.geom_bodyid)] == 0
     with_world = is_of_world[ends].any(axis=1)
     for chosen in (with_world, ~with_world):
@@ -94,8 +119,9 @@ def report_pairs(
     model: Any,
     materials: GeomMaterials,
     added: dict[int, bool],
-    options: MjcfSettings,
     report: ImportReport,
+    *,
+    is_kept: bool,
 ) -> None:
     """Report the pairs that are left out, and in what the others differ from the materials of their geoms.
 
@@ -103,10 +129,9 @@ def report_pairs(
         model: The compiled document.
         materials: Properties that the shapes of geoms have.
         added: Geoms that became shapes, and whether these collide.
-        options: Options of the import.
         report: Report of the import.
+        is_kept: Whether it is enough that the namespace `mujoco` has what pairs say.
     """
-    kept = options["custom"].namespace.is_asked
     for pair in range(model.npair):
         name = model.pair(pair).name or f"contact pair {pair}"
         ends = [int(model.pair_geom1[pair]), int(model.pair_geom2[pair])]
@@ -118,11 +143,11 @@ def report_pairs(
         welds = [int(model.body_weldid[model.geom_bodyid[geom]]) for geom in ends]
         if welds[0] == welds[1]:
             report.add("contact pair", name, "its geoms are fixed to each other, so they never touch")
-        elif idle and not kept:
+        elif idle and not is_kept:
             report.add(
                 "contact pair", name, f"its geom '{idle[0]}' does not collide by the options about classes"
             )
-        elif not kept:
+        elif not is_kept:
             differing = _differences(model, materials, pair)
             if differing:
                 report.add(

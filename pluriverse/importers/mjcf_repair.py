@@ -16,6 +16,7 @@ from pluriverse.geometry.mesh_file import load_triangles
 from pluriverse.importers.errors import AssetLimitError
 from pluriverse.importers.mjcf_enums import MjGeom, MjJoint
 from pluriverse.importers.mjcf_global import make_local
+from pluriverse.importers.mjcf_pairs import touch_elsewhere
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.report import ImportReport, ImportSeverity
 
@@ -226,7 +227,14 @@ def _drop_contacts(spec: Any, report: ImportReport) -> None:
     for kind, rule, missing in rules:
         if missing:
             what = " and ".join(f"'{name}'" for name in sorted(missing))
-            report.add(f"{kind} of missing elements", what, "it is left out", ImportSeverity.REPAIR)
+            consequence = "it is left out"
+            if kind == "contact pair":
+                left = [geom for geom in spec.geoms if geom.name in (rule.geomname1, rule.geomname2)]
+                for geom in left:
+                    if geom.contype == 0 and geom.conaffinity == 0:
+                        touch_elsewhere(geom, rule)
+                        consequence = f"'{geom.name}' touches shapes that are not of the file instead"
+            report.add(f"{kind} of missing elements", what, consequence, ImportSeverity.REPAIR)
             spec.delete(rule)
 
 

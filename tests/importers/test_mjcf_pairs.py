@@ -143,6 +143,27 @@ def test_what_a_pair_says_beside_its_geoms_is_reported():
     assert any("friction 0.3 0.5 0 0 0" in text for text in losses)
 
 
+def test_feet_stand_on_a_ground_from_elsewhere_where_the_file_lacks_the_floor_of_their_pairs():
+    """A robot file without its scene: feet touch a ground plane that is added, and not each other."""
+    robot = BIPED.replace('<geom name="floor" class="scenery" type="plane" size="5 5 1"/>', "")
+    builder = pv.ModelBuilder()
+    report = builder.add_mjcf(robot)
+    repairs = [str(entry) for entry in report.entries if entry.feature == "contact pair of missing elements"]
+    assert len(repairs) == 2
+    assert "'left' touches shapes that are not of the file instead" in repairs[0]
+    ground = builder.add_ground_plane(label="ground")
+    builder.shape_material_mu[ground] = 0.6
+    np.testing.assert_allclose(builder.shape_material_mu, [1.0, 0.6, 0.6, 0.6])
+    model = builder.finalize("cpu")
+    pairs = (("left", "ground"), ("right", "ground"), ("trunk", "left"))
+    expected = {frozenset(pair) for pair in pairs} | {frozenset(("trunk", "ground"))}
+    assert candidates(builder, model) == expected
+    with pv.Simulation(model, dt=DT, strict=True) as simulation:
+        simulation.step(500)
+        assert simulation.contacts.rigid_contact_count.numpy().tolist() == [8]
+        assert simulation.state.joint_q.numpy()[2] == pytest.approx(0.32, abs=SETTLING)
+
+
 def test_a_pair_of_geoms_that_are_fixed_to_each_other_is_reported():
     """They never touch here."""
     xml = """<mujoco><worldbody><body name="a"><freejoint/><geom name="a" size="0.1"/>
