@@ -69,12 +69,14 @@ def touch_elsewhere(geom: Any, pair: Any) -> None:
 
 def _touches_by_bits(model: Any) -> np.ndarray:
     """Return whether the contact bits let a geom touch another of the file, shape [geom]."""
-    contype, conaffinity = np.array(model.geom_contype), np.array(model.geom_conaffinity)
-    weld = np.array(model.body_weldid)[np.array(model.geom_bodyid)]
+    welds = np.array(model.body_weldid)[np.array(model.geom_bodyid)]
+    columns = np.stack([welds, np.array(model.geom_contype), np.array(model.geom_conaffinity)], axis=1)
+    kinds, kind = np.unique(columns, axis=0, return_inverse=True)
+    weld, contype, conaffinity = kinds.T
     apart = weld[:, None] != weld[None, :]
     agree = (contype[:, None] & conaffinity[None, :]) | (conaffinity[:, None] & contype[None, :])
-    result: np.ndarray = (apart & (agree != 0)).any(axis=1)
-    return result
+    touches: np.ndarray = (apart & (agree != 0)).any(axis=1)[kind.reshape(-1)]
+    return touches
 
 
 def paired_geoms(model: Any) -> set[int]:
@@ -92,7 +94,9 @@ def find_materials(model: Any) -> GeomMaterials:
         margin=np.array(model.geom_margin, dtype=np.float64),
         gap=np.array(model.geom_gap, dtype=np.float64),
     )
-    ends = np.stack([model.pair_geom1, model.pair_geom2], axis=1).reshape(-1, 2)
+    if model.npair == 0:
+        return materials
+    ends = np.stack([model.pair_geom1, model.pair_geom2], axis=1)
     # Takes the properties of its pairs, and has none yet.
     is_free = ~_touches_by_bits(model) & (np.array(model.geom_contype) != ELSEWHERE_BIT)
     is_of_world = np.array(model.body_weldid)[np.array(model.geom_bodyid)] == 0

@@ -78,7 +78,9 @@ def test_geoms_that_a_pair_names_are_there_even_without_visuals(options):
     builder, report = imported(PAIRED, **options)
     assert builder.shape_count == 2
     assert not report.losses
-    assert (np.asarray(builder.shape_flags) & int(ShapeFlags.COLLIDE_SHAPES)).all()
+    # They collide, so they are drawn like other colliders of a robot that has no visuals.
+    flags = int(ShapeFlags.COLLIDE_SHAPES | ShapeFlags.VISIBLE)
+    assert (np.asarray(builder.shape_flags) & flags == flags).all()
     expected, _ = in_mujoco(PAIRED, 500)
     model = builder.finalize("cpu")
     with pv.Simulation(model, pv.SolverMuJoCo(model), dt=DT) as simulation:

@@ -1,5 +1,7 @@
 """Explicit contact pairs of MJCF files: who touches and how it rubs, beside MuJoCo and closed forms."""
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -162,6 +164,19 @@ def test_feet_stand_on_a_ground_from_elsewhere_where_the_file_lacks_the_floor_of
         simulation.step(500)
         assert simulation.contacts.rigid_contact_count.numpy().tolist() == [8]
         assert simulation.state.joint_q.numpy()[2] == pytest.approx(0.32, abs=SETTLING)
+
+
+def test_solver_sap_counts_the_pairs_that_rub_otherwise():
+    """It warns of the pair of trunk and foot alone, and of none where all pairs have what they say."""
+    alike = BIPED.replace('<pair name="trunk" geom1="trunk" geom2="left" condim="1"/>', "")
+    for xml, count in ((BIPED, 1), (alike, 0)):
+        model = imported(xml)[0].finalize("cpu")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pv.SolverSAP(model)
+        found = [str(warning.message) for warning in caught if "contact pairs" in str(warning.message)]
+        assert len(found) == count
+        assert all(f"{count} contact pairs that their shapes do not make" in text for text in found)
 
 
 def test_a_pair_of_geoms_that_are_fixed_to_each_other_is_reported():

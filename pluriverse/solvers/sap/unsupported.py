@@ -51,7 +51,7 @@ def _count_pairs(model: Model) -> int:
     friction, condim = (model.custom_arrays[f"mujoco:pair_{name}"].numpy() for name in ("friction", "condim"))
     sliding = np.where(condim[:, None] == 1, 0.0, friction[:, :2])
     shapes = np.stack([end.numpy() for end in ends], axis=1)
-    collides = model.shape_flags.numpy()[shapes] & ShapeFlags.COLLIDE_SHAPES != 0
+    collides = (shapes >= 0) & (model.shape_flags.numpy()[shapes] & ShapeFlags.COLLIDE_SHAPES != 0)
     rubs_alike = np.isclose(model.shape_material_mu.numpy()[shapes], sliding)
     return int(np.count_nonzero(~(collides & rubs_alike).all(axis=1)))
 
