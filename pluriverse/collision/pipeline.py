@@ -10,7 +10,7 @@ import warp as wp
 
 from pluriverse.collision.contact_horizon import ContactHorizon, make_horizon_data
 from pluriverse.collision.newton_options import read_newton_options
-from pluriverse.collision.pair_table import Collider, HostPairs, sort_pairs, upload_pairs
+from pluriverse.collision.pair_table import HostPairs, sort_pairs, upload_pairs
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
@@ -118,7 +118,7 @@ class CollisionPipeline:
             collision_type,
             [some[some >= 0] for some in shapes],
             global_shapes,
-            [collider for collider in Collider if self._pairs.count(collider)],
+            self._pairs,
         )
         slot_count = int(self.rigid_contact_capacity.sum())
         self._separation = zeros_on_demand(slot_count, float, device)

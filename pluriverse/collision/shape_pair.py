@@ -24,6 +24,8 @@ class ShapePair:
 
     world: int
     """World of the pair."""
+    index: int
+    """Number of the pair among the candidates of its world."""
     shape0: int
     """Flat index of the first shape."""
     shape1: int
@@ -184,6 +186,7 @@ def sum_of_magnitudes(v: wp.vec3) -> float:
 @wp.func
 def make_shape_pair(
     world: int,
+    index: int,
     shape0: int,
     shape1: int,
     place0: wp.ref[ShapePlace],
@@ -193,6 +196,7 @@ def make_shape_pair(
     """Return the pair with its relative pose."""
     pair = ShapePair()
     pair.world = world
+    pair.index = index
     pair.shape0 = shape0
     pair.shape1 = shape1
     pair.size0 = place0.size
@@ -265,7 +269,7 @@ def make_pair_kernel(
             threshold = pair_threshold(place0, place1)
             # Bounds overlap at the speeds of each shape by itself; those of the pair may tell more.
             if is_plane or distance_bound(state, shape0, shape1) <= threshold:
-                pair = make_shape_pair(world, shape0, shape1, place0, place1, threshold)
+                pair = make_shape_pair(world, index, shape0, shape1, place0, place1, threshold)
                 found = collide(output, model, data, pair, found)
             index = next_set_bit(table.near, first_word, index + 1, end)
         write_counts(output, world, found)

@@ -12,7 +12,7 @@ from pluriverse.collision.contact_horizon import HorizonData
 from pluriverse.collision.contact_output import ContactOutput, make_contact_output
 from pluriverse.collision.hull import make_hull_data
 from pluriverse.collision.idle_contacts import partition_idle_contacts
-from pluriverse.collision.pair_table import PATCH_COLLIDERS, Collider, PairTable
+from pluriverse.collision.pair_table import COLLIDER_COUNT, PATCH_COLLIDERS, Collider, HostPairs, PairTable
 from pluriverse.collision.shape_state import ShapeModel, ShapeState, make_shape_state
 from pluriverse.collision.shape_update import update_shapes
 from pluriverse.dynamics.workspace import scratch_ranges
@@ -57,7 +57,7 @@ class Stages:
         collision_type: `GeoType` that collides, a finite plane being a box, shape [shape].
         collider_shapes: World-local shapes with a candidate pair, for each template.
         global_shapes: Shapes outside of all worlds with a candidate pair.
-        colliders: Algorithms of the narrow phase that the model needs, in order.
+        pairs: Candidate pairs.
     """
 
     shapes: ShapeModel
@@ -77,9 +77,10 @@ class Stages:
         collision_type: np.ndarray,
         collider_shapes: Sequence[np.ndarray],
         global_shapes: np.ndarray,
-        colliders: Sequence[Collider],
+        pairs: HostPairs,
     ):
         device = model.device
+        colliders = [collider for collider in Collider if pairs.count(collider)]
         self._device = device
         is_hull = collision_type == GeoType.CONVEX_MESH
         source = model.shape_source_index.numpy()
@@ -137,6 +138,8 @@ class Stages:
         self.shapes = shapes
         self._model = model
         self._hulls = hulls
+        convex_pairs = np.diff(pairs.start)[int(Collider.CONVEX) :: COLLIDER_COUNT]
+        self._convex_pairs = convex_pairs[model.world_template]
         # Kernels are parsed when a module that declares them loads, so only those that are needed are.
         self._kernels = {collider: _load_kernel(collider) for collider in colliders}
         self._data = {
@@ -235,7 +238,13 @@ class Stages:
         if collider in (Collider.MESH_PLANE, Collider.MESH_MESH):
             return self._surfaces.data
         data: Any = self._hulls
-        if collider == Collider.MESH_CONVEX:
+        if collider == Collider.CONVEX:
+            from pluriverse.collision.convex.convex_pair import ConvexPairData
+            from pluriverse.collision.convex.kept_directions import make_kept_directions
+
+            data = ConvexPairData()
+            data.hulls, data.kept = self._hulls, make_kept_directions(self._convex_pairs, self._device)
+        elif collider == Collider.MESH_CONVEX:
             from pluriverse.collision.surface.mesh_convex import MeshConvexData
 
             data = MeshConvexData()

@@ -13,6 +13,7 @@ import warp as wp
 from pluriverse.collision.components import column, to_double
 from pluriverse.collision.contact_output import ContactOutput, add_contact
 from pluriverse.collision.convex.feature import Feature, find_feature
+from pluriverse.collision.convex.kept_directions import KeptDirections, does_kept_separate, keep_direction
 from pluriverse.collision.convex.polygon import POLYGON_CAPACITY, clip_to_face, drop_corner
 from pluriverse.collision.convex.separation import ROUNDING, TOO_FAR, find_outermost_face
 from pluriverse.collision.convex.support import ConvexPair
@@ -39,6 +40,16 @@ EQUAL_COSINE = wp.constant(1.0e-6)
 
 # Contacts of a pair at most.
 PATCH_CORNER_COUNT = wp.constant(8)
+
+
+@wp.struct
+class ConvexPairData:
+    """What the collider needs besides the shapes."""
+
+    hulls: HullData
+    """Convex hulls."""
+    kept: KeptDirections
+    """Directions that told pairs apart."""
 
 
 @wp.func
@@ -176,22 +187,26 @@ def add_patch(
 def collide_convex(
     output: wp.ref[ContactOutput],
     model: wp.ref[ShapeModel],
-    hulls: wp.ref[HullData],
+    data: wp.ref[ConvexPairData],
     pair: wp.ref[ShapePair],
     found: int,
 ) -> int:
     """Add the contacts of two convex shapes."""
+    shapes = make_convex_pair(model, pair)
+    if does_kept_separate(data.kept, data.hulls, pair, shapes):
+        return found
     face_axis = find_outermost_face(model, pair)
     if face_axis == TOO_FAR:
         return found
-    shapes = make_convex_pair(model, pair)
-    witness = find_face_witness(shapes, hulls, face_axis)
+    witness = find_face_witness(shapes, data.hulls, face_axis)
     is_on_face = witness.is_near
     # Along the normal of a face the farthest points are known. No connection is shorter than they are apart.
     if face_axis >= 0 and witness.distance > pair.threshold + ROUNDING * (pair.extent + pair.threshold):
         return found
     if not is_on_face:
-        witness = find_witness(shapes, hulls, pair.extent, pair.threshold)
+        witness = find_witness(shapes, data.hulls, pair.extent, pair.threshold)
+        if not witness.is_near:
+            keep_direction(data.kept, pair, witness.normal)
     if not witness.is_near or not witness.distance <= pair.threshold:
         return found
 
@@ -211,7 +226,7 @@ def collide_convex(
             size = shapes.size1
             hull = shapes.hull1
             direction = -(wp.transpose(pair.rotation) * normal)
-        feature = find_feature(shape_type, size, hulls, hull, direction, points, 8 * side)
+        feature = find_feature(shape_type, size, data.hulls, hull, direction, points, 8 * side)
         if side == 0:
             feature0 = feature
         else:
@@ -247,7 +262,7 @@ def collide_convex(
         plane = face.normal
         anchor = points[8 * reference]
         if other.cosine < FACE_COSINE and not is_on_face:
-            witness = align_to_face(shapes, hulls, witness, reference, sign * plane, pair.extent)
+            witness = align_to_face(shapes, data.hulls, witness, reference, sign * plane, pair.extent)
         # Four of the eight points of a rim do.
         stride = wp.where(other.is_circle, 2, 1)
         for index in range(0, other.count, stride):
@@ -270,4 +285,4 @@ def collide_convex(
     return add_patch(output, model, pair, found, witness, reference, plane, anchor, corners, count)
 
 
-collide_convex_pairs = make_pair_kernel("convex", collide_convex, is_symmetric=True)
+collide_convex_pairs = make_pair_kernel("convex", collide_convex, data_type=ConvexPairData, is_symmetric=True)

@@ -135,7 +135,8 @@ def make_closest_points(
             start: Guess of the connection, from the first to the second core [m].
             max_distance: Distance [m] beyond which the answer is just `APART`.
             size: Size of the difference [m], for tolerances.
-            w: Points b - a of the last simplex, shape [4], written.
+            w: Points b - a of the last simplex, shape [4], written. If the cores are `APART`, the first is a
+                direction that separates them, from the first to the second.
             a: Points of the first core, shape [4], written.
             b: Points of the second core, shape [4], written.
             weight: Barycentric coordinates of the closest point, shape [4], written.
@@ -158,6 +159,7 @@ def make_closest_points(
             length = wp.length(v)
             if height > max_distance * length:
                 result = APART
+                w[0] = v
                 break
             if count > 0 and squared - height <= DISTANCE_TOLERANCE * size * length:
                 break

@@ -13,9 +13,9 @@ class ShortestWay:
     """Closest or deepest points of two cores, in the frame of their pair."""
 
     is_near: bool
-    """Whether they are close enough to matter; else nothing below is set."""
+    """Whether they are close enough to matter; else only the normal is set."""
     normal: wp.vec3d
-    """Unit normal from the first to the second core."""
+    """Unit normal from the first to the second core; of cores that do not matter, one that separates them."""
     point0: wp.vec3d
     """Point of the first core [m]."""
     point1: wp.vec3d
@@ -63,6 +63,7 @@ def make_shortest_way(
         weight = wp.zeros(shape=4, dtype=wp.float64)
         found = find_closest_points(pair, hulls, start, max_distance, size, w, a, b, weight)
         if found[0] == APART:
+            way.normal = wp.normalize(w[0])
             return way
         if found[0] == NEAR:
             way.is_near = True

@@ -30,9 +30,9 @@ class Witness:
     """Closest or deepest points of two shapes, axes of the first, from the origin of the second [m]."""
 
     is_near: bool
-    """Whether they are close enough to matter; else nothing below is set."""
+    """Whether they are close enough to matter; else only the normal is set."""
     normal: wp.vec3
-    """Unit normal from the first to the second shape."""
+    """Unit normal from the first to the second shape; if they do not matter, one that separates them."""
     point0: wp.vec3
     """Point of the first shape."""
     point1: wp.vec3
@@ -67,11 +67,11 @@ def find_witness(
     else:
         way = find_shortest_way(pair, hulls, pair.position, core_distance, wp.float64(size))
     witness.is_near = way.is_near
+    witness.normal = to_single(way.normal)
     if not way.is_near:
         return witness
     point0 = way.point0 + radius0 * way.normal
     point1 = way.point1 - radius1 * way.normal
-    witness.normal = to_single(way.normal)
     witness.distance = wp.float32(wp.dot(way.normal, point1 - point0))
     witness.point0 = to_single(point0 - pair.position)
     witness.point1 = to_single(point1 - pair.position)
