@@ -36,7 +36,7 @@ def test_importing_the_package_loads_nothing_heavy():
     """The package itself loads neither Warp nor NumPy, and building a model no importer or mesh library."""
     program = (
         "import sys, pluriverse; early = set(sys.modules); pluriverse.ModelBuilder().finalize('cpu');"
-        "print(sorted({'warp', 'numpy'} & early), sorted({'mujoco', 'trimesh', 'yourdfpy', 'scipy',"
+        "print(sorted({'warp', 'numpy'} & early), sorted({'mujoco', 'trimesh', 'lxml', 'scipy',"
         "'pydantic', 'typer', 'rich', 'matplotlib'} & set(sys.modules)))"
     )
     result = subprocess.run(

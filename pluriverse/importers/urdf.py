@@ -1,4 +1,4 @@
-"""URDF importer: robot descriptions of ROS, read by yourdfpy."""
+"""URDF importer: robot descriptions of ROS."""
 
 from pathlib import Path
 from typing import Any

@@ -1,11 +1,6 @@
-"""Reading URDF: the document is checked element by element, then parsed by yourdfpy.
+"""Reading URDF: the document is repaired, checked element by element, and read as values."""
 
-yourdfpy accepts anything; the checks before it report errors with element and line.
-"""
-
-import copy
 import dataclasses
-import io
 import math
 import re
 from pathlib import Path
@@ -16,6 +11,7 @@ from pluriverse.importers.limits import LINK_COUNT_MAX, LINK_DEPTH_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import CONTACT_FIELDS
 from pluriverse.importers.urdf_drake import FILTER_GROUP, local_name
+from pluriverse.importers.urdf_elements import AXIS_FREE, Robot, read_robot
 from pluriverse.importers.urdf_repair import (
     describe,
     fill_in_defaults,
@@ -67,8 +63,8 @@ class UrdfDocument:
     """The file, or what the text is called in messages."""
     path: Path | None
     """The file, None for text."""
-    robot: Any
-    """`yourdfpy.Robot`."""
+    robot: Robot
+    """What it holds."""
     root: Any
     """The `<robot>` element, repaired."""
 
@@ -135,34 +131,11 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
     checker.check_language(root)
     repair(root, "robot" if is_text else Path(text).stem, report)
     checker.check(root)
-    import yourdfpy
-    from lxml import etree  # type: ignore[import-untyped]
-
-    parsed = copy.deepcopy(root)
-    # yourdfpy refuses what is no part of URDF; the shapes are read from `root`.
-    for capsule in list(parsed.iter("capsule")):
-        capsule.tag = "cylinder"
-    for plane in list(parsed.iter("plane")):
-        plane.tag = "box"
-        plane.set("size", "1 1 1")
-    try:
-        robot = yourdfpy.URDF.load(
-            io.BytesIO(etree.tostring(parsed)),
-            build_scene_graph=False,
-            build_collision_scene_graph=False,
-            load_meshes=False,
-        ).robot
-    except (ValueError, LookupError, TypeError, AttributeError, yourdfpy.URDFError) as error:
-        raise AssetError(
-            f"yourdfpy cannot read it: {type(error).__name__}: {error}",
-            file=name,
-            remedy="Correct the element that the message names.",
-        ) from error
-    return UrdfDocument(name, None if is_text else Path(text), robot, root)
+    return UrdfDocument(name, None if is_text else Path(text), read_robot(root), root)
 
 
 def _parse(data: bytes, name: str, report: ImportReport) -> Any:
-    from lxml import etree
+    from lxml import etree  # type: ignore[import-untyped]
 
     try:
         return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
@@ -373,11 +346,7 @@ class _Checker:
                     f"Define that link, or correct the name; the links are {_shorten(list(links))}.",
                 )
         axis = joint.find("axis")
-        if (
-            axis is not None
-            and axis.get("xyz") is not None
-            and kind not in ("fixed", "floating", "spherical")
-        ):
+        if axis is not None and axis.get("xyz") is not None and kind not in AXIS_FREE:
             vector = self._numbers(axis, "xyz", 3)
             if not math.hypot(*vector) > 0.0:
                 self._fail(
@@ -407,6 +376,11 @@ class _Checker:
                 value = self._numbers(dynamics, name, 1)[0]
                 if value < 0.0:
                     self._fail(dynamics, f"{name} is {value}, which is negative", value, "Give a value >= 0.")
+
+        mimic = joint.find("mimic")
+        for name in ("multiplier", "offset"):
+            if mimic is not None and mimic.get(name) is not None:
+                self._numbers(mimic, name, 1)
 
     def _check_tree(self, root: Any, links: dict[str, Any], joints: dict[str, Any]) -> None:
         parent_joint: dict[str, Any] = {}

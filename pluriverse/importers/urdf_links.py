@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections import deque
-from typing import Any
 
 import numpy as np
 
@@ -15,22 +14,15 @@ from pluriverse.importers.description import (
     LinkDescription,
     RobotDescription,
 )
-from pluriverse.importers.errors import AssetError
-from pluriverse.importers.frames import IDENTITY, Frame, quat_from_matrix
+from pluriverse.importers.frames import Frame
 from pluriverse.importers.options import JointOrdering
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_document import UrdfDocument
+from pluriverse.importers.urdf_elements import Joint, Link
 from pluriverse.types import JointType
 
 # Range [rad] from which a continuous joint was meant to turn freely: a bit less than 3.14 to either side.
 _TURN = 6.25
-
-
-def frame_of(origin: np.ndarray | None, scale: float) -> Frame:
-    """Return the frame of an `<origin>` (a 4x4 matrix, None for the identity), lengths times `scale`."""
-    if origin is None:
-        return IDENTITY
-    return Frame(scale * np.array(origin[:3, 3]), quat_from_matrix(origin[:3, :3]))
 
 
 def add_links(
@@ -43,19 +35,13 @@ def add_links(
     ignore_inertial_definitions: bool,
     planar_joints_turn: bool,
     report: ImportReport,
-) -> list[Any]:
-    """Add a link per URDF link; return the `yourdfpy.Link`s in the same order.
+) -> list[Link]:
+    """Add a link per URDF link; return these in the same order.
 
     Links without `<inertial>` have no mass yet.
     """
     links = {link.name: link for link in document.robot.links}
     ordered = _order(document, joint_ordering)
-    kept = {
-        joint.get("name")
-        for joint in document.root.findall("joint")
-        if str(joint.get("dont_collapse")).lower() == "true"
-    }
-    lines = {element.get("name"): element.sourceline for element in document.root.findall("link")}
     index_of: dict[str, int] = {}
     for name, joint in ordered:
         link = links[name]
@@ -67,7 +53,7 @@ def add_links(
             description = _base_joint(robot.label, floating)
         else:
             description = _joint(joint, robot.label, scale, planar_joints_turn, report)
-            description.is_kept = joint.name in kept
+            description.is_kept = str(joint.element.get("dont_collapse")).lower() == "true"
             if description.type is JointType.FREE:
                 parent = _detach(robot, parent, description, joint, report)
         index_of[name] = len(robot.links)
@@ -75,7 +61,7 @@ def add_links(
             LinkDescription(
                 name=name,
                 label=f"{robot.label}/{name}",
-                element=f"link '{name}' (line {lines[name]})",
+                element=f"link '{name}' (line {link.element.sourceline})",
                 parent=parent,
                 joint=description,
                 mass_properties=_inertial(link, scale, ignore_inertial_definitions, report),
@@ -89,14 +75,16 @@ def add_links(
 
 def _add_mimic(
     robot: RobotDescription,
-    joint: Any,
+    joint: Joint,
     index_of: dict[str, int],
     document: UrdfDocument,
     scale: float,
     report: ImportReport,
 ) -> None:
     """Add the coupling of a `<mimic>`: q = multiplier * q of the other joint + offset."""
-    leader: Any = next((other for other in document.robot.joints if other.name == joint.mimic.joint), None)
+    mimic = joint.mimic
+    assert mimic is not None
+    leader = next((other for other in document.robot.joints if other.name == mimic.joint), None)
     links = [index_of[part.child] for part in (joint, leader) if part is not None]
     scalar = all(robot.links[link].joint.dof is not None for link in links)
     if robot.links[links[0]].joint.type is JointType.FIXED:
@@ -110,18 +98,10 @@ def _add_mimic(
             "it moves on its own: a joint of one axis can follow only another one of one axis",
         )
         return
+    assert leader is not None
     lengths = [scale if part.type == "prismatic" else 1.0 for part in (joint, leader)]
-    multiplier = 1.0 if joint.mimic.multiplier is None else float(joint.mimic.multiplier)
-    offset = 0.0 if joint.mimic.offset is None else float(joint.mimic.offset)
-    if not np.isfinite([multiplier, offset]).all():
-        raise AssetError(
-            f"multiplier {multiplier} and offset {offset} must be finite",
-            file=robot.source,
-            element=f"<mimic> of joint '{joint.name}'",
-            value=[multiplier, offset],
-            remedy="Correct the numbers.",
-        )
-    polynomial = np.array([lengths[0] * offset, lengths[0] / lengths[1] * multiplier, 0.0, 0.0, 0.0])
+    slope = lengths[0] / lengths[1] * mimic.multiplier
+    polynomial = np.array([lengths[0] * mimic.offset, slope, 0.0, 0.0, 0.0])
     label = f"{robot.label}/{joint.name}_mimic"
     if is_locked:  # what it follows is fixed at 0
         polynomial[1] = 0.0
@@ -129,9 +109,9 @@ def _add_mimic(
     robot.couplings.append(CouplingDescription(label, links[0], None if is_locked else links[1], polynomial))
 
 
-def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[str, Any]]:
+def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[str, Joint | None]]:
     """Return (link, joint to its parent) with parents before children."""
-    children: dict[str, list[Any]] = {link.name: [] for link in document.robot.links}
+    children: dict[str, list[Joint]] = {link.name: [] for link in document.robot.links}
     for joint in document.robot.joints:
         children[joint.parent].append(joint)
     if joint_ordering == "dfs_by_name":
@@ -139,7 +119,7 @@ def _order(document: UrdfDocument, joint_ordering: JointOrdering) -> list[tuple[
             siblings.sort(key=lambda joint: joint.name)
     jointed = {joint.child for joint in document.robot.joints}
     root = next(link.name for link in document.robot.links if link.name not in jointed)
-    ordered: list[tuple[str, Any]] = [(root, None)]
+    ordered: list[tuple[str, Joint | None]] = [(root, None)]
     if joint_ordering is None:
         placed, waiting = {root}, list(document.robot.joints)
         while waiting:  # the order of the file, except that a child waits for its parent
@@ -176,12 +156,12 @@ def _base_joint(label: str, floating: bool) -> JointDescription:
 
 
 def _joint(
-    joint: Any, label: str, scale: float, planar_joints_turn: bool, report: ImportReport
+    joint: Joint, label: str, scale: float, planar_joints_turn: bool, report: ImportReport
 ) -> JointDescription:
-    frame = frame_of(joint.origin, scale)
+    frame = joint.origin.scaled(scale)
     label = f"{label}/{joint.name}"
     element = f"joint '{joint.name}'"
-    if joint.safety_controller is not None:
+    if joint.element.find("safety_controller") is not None:
         report.add("<safety_controller>", joint.name, "it does not act", ImportSeverity.NOTE)
     if joint.type == "fixed":
         return JointDescription(label, JointType.FIXED, parent_frame=frame)
@@ -190,8 +170,7 @@ def _joint(
     if joint.type == "spherical":
         return _ball_joint(joint, label, frame, report)
     length = scale if joint.type in ("prismatic", "planar") else 1.0
-    axis = np.asarray(joint.axis, dtype=np.float64)
-    dof = DofDescription(axis / np.linalg.norm(axis))
+    dof = DofDescription(joint.axis / np.linalg.norm(joint.axis))
     limit = joint.limit
     if limit is not None:
         dof.effort_limit = limit.effort
@@ -220,10 +199,7 @@ def _joint(
         )
     if dof.lower is None:
         dof.lower, dof.upper = -np.inf, np.inf
-    if joint.dynamics is not None:
-        for name in ("damping", "friction"):
-            value = getattr(joint.dynamics, name)
-            setattr(dof, name, None if value is None else float(value))
+    dof.damping, dof.friction = joint.damping, joint.friction
     if joint.type == "planar":
         dofs = [dataclasses.replace(dof, axis=direction) for direction in _plane(dof.axis)]
         if planar_joints_turn:
@@ -246,11 +222,8 @@ def _joint(
     return JointDescription(label, kind, parent_frame=frame, dof=dof, q=[0.0], qd=[0.0])
 
 
-def _ball_joint(joint: Any, label: str, frame: Frame, report: ImportReport) -> JointDescription:
+def _ball_joint(joint: Joint, label: str, frame: Frame, report: ImportReport) -> JointDescription:
     """Return the joint of the type `spherical`, which is not part of URDF but in use."""
-    damping = friction = 0.0
-    if joint.dynamics is not None:
-        damping, friction = float(joint.dynamics.damping or 0.0), float(joint.dynamics.friction or 0.0)
     if joint.limit is not None:
         report.add("limit of a spherical joint", joint.name, "it turns without limit")
     return JointDescription(
@@ -259,8 +232,8 @@ def _ball_joint(joint: Any, label: str, frame: Frame, report: ImportReport) -> J
         parent_frame=frame,
         q=[0.0, 0.0, 0.0, 1.0],
         qd=[0.0] * 3,
-        damping=damping,
-        friction=friction,
+        damping=joint.damping or 0.0,
+        friction=joint.friction or 0.0,
     )
 
 
@@ -274,7 +247,7 @@ def _plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _detach(
-    robot: RobotDescription, parent: int, joint: JointDescription, urdf_joint: Any, report: ImportReport
+    robot: RobotDescription, parent: int, joint: JointDescription, urdf_joint: Joint, report: ImportReport
 ) -> int:
     """Return the parent of a floating joint, the world, and let its coordinates be those in the world.
 
@@ -300,17 +273,16 @@ def _detach(
 
 
 def _inertial(
-    link: Any, scale: float, ignore_inertial_definitions: bool, report: ImportReport
+    link: Link, scale: float, ignore_inertial_definitions: bool, report: ImportReport
 ) -> MassProperties:
     inertial = link.inertial
     if inertial is None or ignore_inertial_definitions:
         return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
-    mass = float(inertial.mass or 0.0)
-    inertia = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=np.float64)
-    if mass == 0.0:
+    inertia = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
+    if inertial.mass == 0.0:
         if inertia.any():
             report.add("inertia without mass", f"link '{link.name}'", "the link has neither")
         return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
-    frame = frame_of(inertial.origin, scale)
-    part = MassProperties(mass, np.zeros(3), scale**2 * inertia)
+    frame = inertial.origin.scaled(scale)
+    part = MassProperties(inertial.mass, np.zeros(3), scale**2 * inertia)
     return transform_mass_properties(part, frame.position, frame.matrix)

@@ -1,7 +1,7 @@
 """URDF collision and visual geometry as shapes."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import contact_material
 from pluriverse.importers.urdf_custom import UrdfCustom
 from pluriverse.importers.urdf_document import UrdfDocument
-from pluriverse.importers.urdf_links import frame_of
+from pluriverse.importers.urdf_elements import Link, Material, Shape
 from pluriverse.types import GeoType
 
 
@@ -39,29 +39,22 @@ class UrdfShapes:
         self.scale = scale
         self.mesh_scale = mesh_scale
         self.report = report
-        self.materials = {material.name: material for material in document.robot.materials}
+        self.materials = document.robot.materials
         self.textures: dict[str, Texture | None] = {}
-        self.links = {link.get("name"): link for link in document.root.findall("link")}
         self.meshes: dict[tuple[Path, tuple[float, ...]], Mesh] = {}
 
-    def colliders(self, link: Any, label: str) -> list[ShapeDescription]:
+    def colliders(self, link: Link, label: str) -> list[ShapeDescription]:
         """Return the shapes of the `<collision>` elements of a link."""
         shapes = []
-        material = contact_material(self.links[link.name])
+        material = contact_material(link.element)
         for number, collision in enumerate(link.collisions):
             name = collision.name or f"collision_{number}"
-            shape = self._shape(
-                collision,
-                link.name,
-                f"{label}/{name}",
-                self._geometry(link, "collision", number),
-                must_exist=True,
-            )
+            shape = self._shape(collision, link.name, f"{label}/{name}", must_exist=True)
             if shape is None:
                 continue
             shape.cfg |= material
             self.custom.set_shape(shape, link.name, "collision", number)
-            resolution = self._sdf_resolution(link.name, number)
+            resolution = self._sdf_resolution(link.name, collision)
             if resolution is not None and shape.type is GeoType.MESH:
                 # The mesh collides with its own triangles.
                 shape.collides = True
@@ -71,9 +64,9 @@ class UrdfShapes:
             shapes.append(as_collider(shape))
         return shapes
 
-    def _sdf_resolution(self, link: str, number: int) -> int | None:
+    def _sdf_resolution(self, link: str, collision: Shape) -> int | None:
         """Return the resolution of the `<sdf>` of a `<collision>`, None without one."""
-        sdf = self.links[link].findall("collision")[number].find("sdf")
+        sdf = collision.element.find("sdf")
         if sdf is None:
             return None
         resolution = int(sdf.get("resolution", SDF_MAX_RESOLUTION))
@@ -83,14 +76,12 @@ class UrdfShapes:
             )
         return min(resolution, RESOLUTION_LIMIT)
 
-    def visuals(self, link: Any, label: str) -> list[ShapeDescription]:
+    def visuals(self, link: Link, label: str) -> list[ShapeDescription]:
         """Return the shapes of the `<visual>` elements of a link whose files exist."""
         shapes = []
         for number, visual in enumerate(link.visuals):
             name = visual.name or f"visual_{number}"
-            shape = self._shape(
-                visual, link.name, f"{label}/{name}", self._geometry(link, "visual", number), must_exist=False
-            )
+            shape = self._shape(visual, link.name, f"{label}/{name}", must_exist=False)
             if shape is not None:
                 shape.collides = False
                 self.custom.set_shape(shape, link.name, "visual", number)
@@ -98,49 +89,44 @@ class UrdfShapes:
                 shapes.append(shape)
         return shapes
 
-    def _geometry(self, link: Any, kind: str, number: int) -> Any:
-        """Return the `<geometry>` element of a shape, for what yourdfpy does not read."""
-        return self.links[link.name].findall(kind)[number].find("geometry")
+    def _shape(self, authored: Shape, link: str, label: str, *, must_exist: bool) -> ShapeDescription | None:
+        geometry = authored.geometry
+        shape = ShapeDescription(label, GeoType.NONE, authored.origin.scaled(self.scale))
 
-    def _shape(
-        self, element: Any, link: str, label: str, authored: Any, *, must_exist: bool
-    ) -> ShapeDescription | None:
-        geometry = element.geometry
-        capsule, plane = authored.find("capsule"), authored.find("plane")
-        shape = ShapeDescription(label, GeoType.NONE, frame_of(element.origin, self.scale))
-        if capsule is not None:  # no part of URDF, but in use; its length is that of the cylinder
-            radius, length = float(capsule.get("radius")), float(capsule.get("length"))
-            shape.type, shape.scale = GeoType.CAPSULE, (self.scale * radius, 0.5 * self.scale * length, 0.0)
-        elif plane is not None:  # of Bullet: without end, through the origin
+        def numbers(attribute: str) -> list[float]:
+            return [float(part) for part in geometry.get(attribute).split()]
+
+        if geometry.tag in ("cylinder", "capsule"):
+            # Capsules are no part of URDF, but in use; the length is that of the cylinder.
+            shape.type = GeoType.CYLINDER if geometry.tag == "cylinder" else GeoType.CAPSULE
+            (radius,), (length,) = numbers("radius"), numbers("length")
+            shape.scale = (self.scale * radius, 0.5 * self.scale * length, 0.0)
+        elif geometry.tag == "plane":  # of Bullet: without end, through the origin
             shape.type, shape.scale = GeoType.PLANE, (0.0, 0.0, 0.0)
-            shape.frame = shape.frame @ make_frame(
-                quat=_turn_to([float(x) for x in plane.get("normal").split()])
-            )
-        elif geometry.box is not None:
-            x, y, z = (0.5 * self.scale * float(size) for size in geometry.box.size)
+            shape.frame = shape.frame @ make_frame(quat=_turn_to(numbers("normal")))
+        elif geometry.tag == "box":
+            x, y, z = (0.5 * self.scale * size for size in numbers("size"))
             shape.type, shape.scale = GeoType.BOX, (x, y, z)
-        elif geometry.cylinder is not None:
-            radius, length = geometry.cylinder.radius, geometry.cylinder.length
-            shape.type, shape.scale = GeoType.CYLINDER, (self.scale * radius, 0.5 * self.scale * length, 0.0)
-        elif geometry.sphere is not None:
-            shape.type, shape.scale = GeoType.SPHERE, (self.scale * geometry.sphere.radius, 0.0, 0.0)
+        elif geometry.tag == "sphere":
+            shape.type, shape.scale = GeoType.SPHERE, (self.scale * numbers("radius")[0], 0.0, 0.0)
         else:
-            mesh = self._mesh(geometry.mesh, link, must_exist=must_exist)
+            factors = (1.0,) if geometry.get("scale") is None else numbers("scale")
+            mesh = self._mesh(geometry.get("filename"), factors, link, must_exist=must_exist)
             if mesh is None:
                 return None
             shape.type, shape.mesh, shape.color = GeoType.MESH, mesh, mesh.color
         return shape
 
-    def _mesh(self, mesh: Any, link: str, *, must_exist: bool) -> Mesh | None:
-        path, tried = self.files.find(mesh.filename)
+    def _mesh(self, filename: str, scale: Sequence[float], link: str, *, must_exist: bool) -> Mesh | None:
+        path, tried = self.files.find(filename)
         kind = "collision" if must_exist else "visual"
         if path is None:
-            found = self.files.search(mesh.filename)
+            found = self.files.search(filename)
             if len(found) == 1:
                 path = found[0]
                 self.report.add(
                     "mesh elsewhere than written",
-                    f"link '{link}', {mesh.filename}",
+                    f"link '{link}', {filename}",
                     f"it is read from {path.parent}",
                     ImportSeverity.REPAIR,
                 )
@@ -152,16 +138,16 @@ class UrdfShapes:
                 searched += f"; it could be any of {', '.join(map(str, found[:4]))}"
             if must_exist:
                 raise AssetFileError(
-                    f"the collision mesh '{mesh.filename}' was not found ({searched})",
+                    f"the collision mesh '{filename}' was not found ({searched})",
                     file=self.file,
                     element=f"link '{link}'",
-                    value=mesh.filename,
+                    value=filename,
                     remedy="Add the file, correct its path, or name the folder of its package with "
                     "package_dirs=.",
                 )
-            self.report.add("missing visual mesh", mesh.filename, "it is not drawn", ImportSeverity.WARNING)
+            self.report.add("missing visual mesh", filename, "it is not drawn", ImportSeverity.WARNING)
             return None
-        authored = np.broadcast_to(1.0 if mesh.scale is None else mesh.scale, (3,))
+        authored = np.broadcast_to(scale, (3,))
         factors = [float(factor) for factor in self.scale * self.mesh_scale * authored]
         key = (path, tuple(factors))
         if key not in self.meshes:
@@ -170,7 +156,7 @@ class UrdfShapes:
             except NoTrianglesError:
                 self.report.add(
                     f"{kind} mesh without triangles",
-                    f"link '{link}', {mesh.filename}",
+                    f"link '{link}', {filename}",
                     "there is nothing of it; it is left out",
                     ImportSeverity.REPAIR if must_exist else ImportSeverity.WARNING,
                 )
@@ -181,7 +167,7 @@ class UrdfShapes:
                         str(error).rstrip("."),
                         file=self.file,
                         element=f"link '{link}'",
-                        value=mesh.filename,
+                        value=filename,
                         remedy=f"Repair or replace the {kind} mesh.",
                     ) from error
                 self.report.add(
@@ -190,22 +176,21 @@ class UrdfShapes:
                 return None
         return self.meshes[key]
 
-    def _paint(self, shape: ShapeDescription, material: Any) -> None:
+    def _paint(self, shape: ShapeDescription, material: Material | None) -> None:
         """Give a shape the colour, opacity and texture of a `<material>`, which may refer to one by name."""
         if material is None:
             return
-        if material.color is None and material.texture is None:
+        if material.is_reference:
             material = self.materials.get(material.name, material)
         alpha = 1.0
-        if material.color is not None:
-            red, green, blue, alpha = (float(channel) for channel in material.color.rgba)
+        if material.rgba is not None:
+            red, green, blue, alpha = material.rgba
             shape.color = (red, green, blue)
-        image = None if material.texture is None else material.texture.filename
-        texture = self._texture(image) if image else None  # exporters leave an empty <texture> behind
+        texture = self._texture(material.texture) if material.texture else None
         alpha = min(max(alpha, 0.0), 1.0) if np.isfinite(alpha) else 1.0
         if alpha == 0.0:
             shape.is_visible = False
-        if texture is not None and material.color is None:
+        if texture is not None and material.rgba is None:
             shape.color = (1.0, 1.0, 1.0)
         if texture is not None or alpha < 1.0:
             shape.appearance = Appearance(texture=texture, alpha=alpha)

@@ -1,10 +1,13 @@
 """What becomes of URDF elements: inertias, joints, limits, losses, shapes, meshes, labels, options."""
 
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import trimesh
+from scipy.spatial.transform import Rotation
 
 from pluriverse.geometry import quat_to_matrix
 from pluriverse.importers import (
@@ -453,6 +456,36 @@ def test_what_has_no_counterpart_is_reported(feature):
             import_urdf(text, strict=True)
     else:
         import_urdf(text, strict=True)
+
+
+def test_roll_pitch_and_yaw_turn_about_fixed_axes():
+    """The origin of a joint with all three angles is Rz(yaw) Ry(pitch) Rx(roll)."""
+    text = arm(inside='<origin xyz="0.1 0.2 0.3" rpy="0.4 -0.7 2.5"/><axis xyz="0 0 1"/>')
+    builder = ModelBuilder()
+    builder.add_urdf(text)
+    pose = np.array(builder.joint_X_p[builder.joint_count - 1], dtype=np.float64)
+    np.testing.assert_allclose(pose[:3], [0.1, 0.2, 0.3], atol=1e-7)
+    expected = Rotation.from_euler("xyz", [0.4, -0.7, 2.5])
+    np.testing.assert_allclose(quat_to_matrix(pose[3:]), expected.as_matrix(), atol=1e-6)
+
+
+@pytest.mark.parametrize("attribute", ["multiplier", "offset"])
+def test_a_mimic_of_no_number_is_an_error(attribute):
+    """The message names the element, the attribute and what stands there."""
+    text = arm(inside=f'<axis xyz="0 0 1"/><mimic joint="elbow" {attribute}="twice"/>')
+    with pytest.raises(AssetError, match=rf"<mimic>.*{attribute} is 'twice'"):
+        ModelBuilder().add_urdf(text)
+
+
+def test_a_robot_without_meshes_loads_no_library_for_meshes():
+    """A start with a filled kernel cache is twice as long with trimesh, SciPy and NetworkX."""
+    program = (
+        "import sys, pluriverse; pluriverse.ModelBuilder().add_urdf(sys.argv[1]);"
+        "print(sorted({'trimesh', 'scipy', 'networkx', 'PIL'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", program, arm(inside='<axis xyz="0 0 1"/>')]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
 
 
 def test_failed_import_leaves_the_builder_as_it_was(tmp_path):
