@@ -32,6 +32,7 @@ FIRST_WITH_BOXES = wp.constant(int(Collider.HALF_SPACE) + 1)
 _VECTORS = """
     struct vec {
         float x, y, z;
+        vec operator+(const vec& v) const { return {x + v.x, y + v.y, z + v.z}; }
         vec operator-(const vec& v) const { return {x - v.x, y - v.y, z - v.z}; }
         vec cross(const vec& v) const { return {y * v.z - z * v.y, z * v.x - x * v.z, x * v.y - y * v.x}; }
         float length() const { return wp::sqrt(x * x + y * y + z * z); }
@@ -65,6 +66,38 @@ _VECTORS = """
             spin = larger::of(turn0, turn1);
         }
     };
+    // Where on a shape contacts may be: in the part of its box that is near the box of the other. See
+    // `region_speed` of `shape_pair`. `from` leads to its centre from the middle of the shape.
+    struct region {
+        vec from;
+        float radius;
+        // `along` are the components of the way to the other shape, `reach` those of both boxes together.
+        region(
+            const vec* axis, const float* along, const float* reach, const bounding& half,
+            float distance
+        ) {
+            float c[3], square = 0.0f;
+            for (int i = 0; i < 3; ++i) {
+                const float own = half.axis(i), other = reach[i] - own + distance;
+                const float low = larger::of(-own, along[i] - other);
+                const float high = lesser::of(own, along[i] + other);
+                const float h = larger::of(high - low, 0.0f) * 0.5f;
+                c[i] = 0.5f * (low + high);
+                square += h * h;
+            }
+            from = {axis[0].x * c[0] + axis[1].x * c[1] + axis[2].x * c[2],
+                    axis[0].y * c[0] + axis[1].y * c[1] + axis[2].y * c[2],
+                    axis[0].z * c[0] + axis[1].z * c[1] + axis[2].z * c[2]};
+            radius = wp::sqrt(square);
+        }
+        // `other` leads from the middle of the other shape to the centre.
+        float speed(
+            vec velocity, vec spin, vec other, vec velocity_other, vec spin_other, float beyond
+        ) const {
+            const vec at_center = velocity - velocity_other - from.cross(spin) + other.cross(spin_other);
+            return at_center.length() + (spin - spin_other).length() * (radius + beyond);
+        }
+    };
     // See `threshold_at_speed` of `shape_pair`.
     struct acting {
         static inline float upto(float lead, float speed, float spin) {
@@ -72,6 +105,7 @@ _VECTORS = """
         }
     };
     #define VEC(from, first) vec{from[first][l], from[first + 1][l], from[first + 2][l]}
+    #define COLUMN(from, first) vec{from[first][l], from[first + 3][l], from[first + 6][l]}
 """
 
 # The next pairs, and what is known of their shapes.
@@ -109,8 +143,7 @@ _PICK = """
 _DISTANCE = """
             const vec from0 = VEC(at[0], origin_at), from1 = VEC(at[1], origin_at);
             const vec middle0 = VEC(at[0], middle_at), middle1 = VEC(at[1], middle_at);
-            const vec bodies = from1 - from0, middles = middle1 - middle0;
-            const vec away = {bodies.x + middles.x, bodies.y + middles.y, bodies.z + middles.z};
+            const vec away = (from1 - from0) + (middle1 - middle0);
             float reach0[3], reach1[3], cosine[3][3], square0 = 0.0f, square1 = 0.0f;
             float lengths = wp::abs(away.x) + wp::abs(away.y) + wp::abs(away.z);
             const bounding half0(VEC(at[0], half_at)), half1(VEC(at[1], half_at));
@@ -125,13 +158,12 @@ _DISTANCE = """
                 reach1[i] = half1.axis(i) + half0.along(cosine[0][i], cosine[1][i], cosine[2][i]);
                 lengths += half0.axis(i) + half1.axis(i);
             }
+            float along0[3], along1[3];
             for (int i = 0; i < 3; ++i) {
-                const float along0 =
-                    away.x * at[0][i][l] + away.y * at[0][3 + i][l] + away.z * at[0][6 + i][l];
-                const float along1 =
-                    away.x * at[1][i][l] + away.y * at[1][3 + i][l] + away.z * at[1][6 + i][l];
-                const float gap0 = larger::of(wp::abs(along0) - reach0[i], 0.0f);
-                const float gap1 = larger::of(wp::abs(along1) - reach1[i], 0.0f);
+                along0[i] = away.x * at[0][i][l] + away.y * at[0][3 + i][l] + away.z * at[0][6 + i][l];
+                along1[i] = -(away.x * at[1][i][l] + away.y * at[1][3 + i][l] + away.z * at[1][6 + i][l]);
+                const float gap0 = larger::of(wp::abs(along0[i]) - reach0[i], 0.0f);
+                const float gap1 = larger::of(wp::abs(along1[i]) - reach1[i], 0.0f);
                 square0 += gap0 * gap0;
                 square1 += gap1 * gap1;
             }
@@ -145,6 +177,17 @@ _DISTANCE = """
             const relative before(
                 away, VEC(at[0], velocity_at), VEC(at[0], spin_at), radius0,
                 VEC(at[1], velocity_at), VEC(at[1], spin_at), radius1);
+            const vec axes0[3] = {COLUMN(at[0], 0), COLUMN(at[0], 1), COLUMN(at[0], 2)};
+            const vec axes1[3] = {COLUMN(at[1], 0), COLUMN(at[1], 1), COLUMN(at[1], 2)};
+            const float beyond = larger::of(at[0][spin_length_at][l], at[1][spin_length_at][l])
+                + $BOX_ROUNDING * lengths;
+            auto region_speed = [&](float upto, vec velocity0, vec spin0, vec velocity1, vec spin1) {
+                const region on0(axes0, along0, reach0, half0, upto), on1(axes1, along1, reach1, half1, upto);
+                const vec to0 = on1.from + away;
+                return lesser::of(
+                    on0.speed(velocity0, spin0, on0.from - away, velocity1, spin1, beyond),
+                    on1.speed(velocity1, spin1, to0, velocity0, spin0, beyond));
+            };
 """
 
 _CLEAR = """
@@ -152,14 +195,18 @@ _CLEAR = """
             if (apart[l]) words[picked[l] >> 5] &= ~(1u << (picked[l] & 31));
     }
     #undef VEC
+    #undef COLUMN
 """
 
 # How far shapes may come, as in `pair_threshold` of `shape_pair`.
 _DISTANT = """
         for (int l = 0; l < LANES; ++l) {
             DISTANCE
-            const float speed = before.speed + (at[0][change_at][l] + at[1][change_at][l]);
-            const float moving = margins + acting::upto(lead, speed, before.spin);
+            const float change = at[0][change_at][l] + at[1][change_at][l];
+            const float farthest = margins + acting::upto(lead, before.speed + change, before.spin);
+            const float speed = lesser::of(before.speed, region_speed(lesser::of(farthest, within_gaps),
+                VEC(at[0], velocity_at), VEC(at[0], spin_at), VEC(at[1], velocity_at), VEC(at[1], spin_at)));
+            const float moving = margins + acting::upto(lead, speed + change, before.spin);
             const float resting = at[0][threshold_at][l] + at[1][threshold_at][l];
             apart[l] = has_boxes & (distance > lesser::of(lead <= 0.0f ? resting : moving, within_gaps));
         }
@@ -183,8 +230,16 @@ _UNAFFECTED = """
             DISTANCE
             const relative after(
                 away, VEC(now[0], 3), VEC(now[0], 0), radius0, VEC(now[1], 3), VEC(now[1], 0), radius1);
-            const float threshold = margins + acting::upto(lead, after.speed, after.spin);
-            const float looked_at = margins + lead * (before.speed + before_assumed[l]);
+            const float farthest = margins + acting::upto(lead, after.speed, after.spin);
+            const float speed = lesser::of(after.speed, region_speed(lesser::of(farthest, within_gaps),
+                VEC(now[0], 3), VEC(now[0], 0), VEC(now[1], 3), VEC(now[1], 0)));
+            const float threshold = margins + acting::upto(lead, speed, after.spin);
+            const float far_before =
+                margins + acting::upto(lead, before.speed + before_assumed[l], before.spin);
+            const float speed_before = lesser::of(before.speed, region_speed(
+                lesser::of(far_before, within_gaps),
+                VEC(at[0], velocity_at), VEC(at[0], spin_at), VEC(at[1], velocity_at), VEC(at[1], spin_at)));
+            const float looked_at = margins + lead * (speed_before + before_assumed[l]);
             const float by_themselves = at[0][threshold_at][l] + at[1][threshold_at][l];
             apart[l] = has_boxes & ((distance > lesser::of(by_themselves, threshold))
                 | (lesser::of(threshold, within_gaps) <= looked_at));

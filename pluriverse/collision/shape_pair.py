@@ -14,6 +14,8 @@ from pluriverse.math.bit_sets import next_set_bit
 # the threshold is more than any gap. (A spin that turns a body by a radian in a step is not resolved in any
 # case.)
 LEAST_SHARE = wp.constant(0.1)
+# By how much a place in a box may be off, relative to the lengths in it: a hundred roundings of float32.
+REGION_ROUNDING = wp.constant(1.0e-5)
 # Share by which a bound is widened that must hold in spite of rounding.
 BOUND_ROUNDING = wp.constant(1.0e-3)
 
@@ -184,6 +186,56 @@ def sum_of_magnitudes(v: wp.vec3) -> float:
 
 
 @wp.func
+def region_speed(place: wp.ref[ShapePlace], other: wp.ref[ShapePlace], distance: float) -> float:
+    """Return a bound on the relative speed of points of two shapes that are within `distance` [m/s].
+
+    The point of a shape is in the part of its box that is near the box of the other. Links are next to each
+    other at a joint about which they turn: they are slow there, however fast their far ends are.
+    """
+    away = middles_apart(place, other)
+    inverse = wp.transpose(place.rotation)
+    between = inverse * other.rotation
+    along = inverse * away
+    center = wp.vec3(0.0, 0.0, 0.0)
+    extent = wp.vec3(0.0, 0.0, 0.0)
+    for axis in range(3):
+        reach = distance
+        for other_axis in range(3):
+            reach += wp.abs(between[axis, other_axis]) * wp.abs(other.half[other_axis])
+        own = wp.abs(place.half[axis])
+        low, high = wp.max(-own, along[axis] - reach), wp.min(own, along[axis] + reach)
+        center[axis] = 0.5 * (low + high)
+        extent[axis] = 0.5 * wp.max(high - low, 0.0)
+    arm = place.rotation * center
+    velocity = place.velocity + wp.cross(place.spin, arm)
+    velocity -= other.velocity + wp.cross(other.spin, arm - away)
+    lengths = sum_of_magnitudes(away) + place.radius + other.radius
+    beyond = wp.max(place.spin_length, other.spin_length) + REGION_ROUNDING * lengths
+    return wp.length(velocity) + wp.length(place.spin - other.spin) * (wp.length(extent) + beyond)
+
+
+@wp.func
+def near_threshold(place0: wp.ref[ShapePlace], place1: wp.ref[ShapePlace]) -> float:
+    """Return `pair_threshold` of shapes with boxes, less where contacts move slower than the shapes [m]."""
+    threshold = pair_threshold(place0, place1)
+    lead = wp.max(place0.lead, place1.lead)
+    change = place0.change + place1.change
+    # Where shapes hardly turn, there is nothing to gain.
+    turning = wp.length(place1.spin - place0.spin) * wp.min(place0.radius, place1.radius)
+    if lead <= 0.0 or turning <= change:
+        return threshold
+    spin = wp.max(wp.length(place0.spin), wp.length(place1.spin))
+    # On the smaller shape less of it is open where that is.
+    speed = float(0.0)
+    if place1.radius <= place0.radius:
+        speed = region_speed(place1, place0, threshold)
+    else:
+        speed = region_speed(place0, place1, threshold)
+    acting = threshold_at_speed(lead, speed + change, spin)
+    return wp.min(threshold, place0.margin + place1.margin + acting)
+
+
+@wp.func
 def make_shape_pair(
     world: int,
     index: int,
@@ -266,7 +318,11 @@ def make_pair_kernel(
                 if not is_plane and is_larger(state, shape0, shape1):
                     shape0, shape1 = shape1, shape0
             place0, place1 = state.place[shape0], state.place[shape1]
-            threshold = pair_threshold(place0, place1)
+            threshold = float(0.0)
+            if is_plane:
+                threshold = pair_threshold(place0, place1)
+            else:
+                threshold = near_threshold(place0, place1)
             # Bounds overlap at the speeds of each shape by itself; those of the pair may tell more.
             if is_plane or distance_bound(state, shape0, shape1) <= threshold:
                 pair = make_shape_pair(world, index, shape0, shape1, place0, place1, threshold)

@@ -128,16 +128,16 @@ class ShapePlace:
     """Margin plus gap [m]."""
     extent: float
     """How large the shape is, for tolerances: about half its diagonal [m]."""
-    threshold_limit: float
-    """Largest `threshold` that can matter, as both gaps limit it [m]."""
+    spin_length: float
+    """Largest coefficient of torsional or rolling friction of the world [m]."""
     offset: wp.vec3
     """Shape origin (of a slab: its centre) minus body origin [m], world axes."""
     friction: float
     """c mu of `contact_horizon`, by the largest coefficient of friction of the world."""
     size: wp.vec3
     """Sizes as colliders use them [m]: `shape_scale`, half extents for a slab."""
-    spin_length: float
-    """Largest coefficient of torsional or rolling friction of the world [m]."""
+    threshold_limit: float
+    """Largest `threshold` that can matter, as both gaps limit it [m]."""
 
 
 def place_fields() -> str:
