@@ -53,12 +53,13 @@ _VECTORS = """
     };
     // See `relative_speed` of `shape_pair`.
     struct relative {
-        float speed, spin;
+        float speed, spin, turning;
         relative(
             vec apart, vec velocity0, vec spin0, float radius0, vec velocity1, vec spin1, float radius1
         ) {
             const vec velocity = velocity1 - velocity0;
-            const float turning = (spin1 - spin0).length(), turn0 = spin0.length(), turn1 = spin1.length();
+            const float turn0 = spin0.length(), turn1 = spin1.length();
+            turning = (spin1 - spin0).length();
             const float by1 = (velocity - spin0.cross(apart)).length() + turning * radius1;
             const float by0 = (velocity - spin1.cross(apart)).length() + turning * radius0;
             const float by_themselves = velocity.length() + turn0 * radius0 + turn1 * radius1;
@@ -177,6 +178,10 @@ _DISTANCE = """
             const relative before(
                 away, VEC(at[0], velocity_at), VEC(at[0], spin_at), radius0,
                 VEC(at[1], velocity_at), VEC(at[1], spin_at), radius1);
+"""
+
+# How fast shapes are where they are near each other: only where they turn enough for that to matter.
+_REGION = """
             const vec axes0[3] = {COLUMN(at[0], 0), COLUMN(at[0], 1), COLUMN(at[0], 2)};
             const vec axes1[3] = {COLUMN(at[1], 0), COLUMN(at[1], 1), COLUMN(at[1], 2)};
             const float beyond = larger::of(at[0][spin_length_at][l], at[1][spin_length_at][l])
@@ -198,17 +203,32 @@ _CLEAR = """
     #undef COLUMN
 """
 
-# How far shapes may come, as in `pair_threshold` of `shape_pair`.
+# How far shapes may come, as in `near_threshold` of `shape_pair`: by the fastest points of the shapes first,
+# and then, of those that turn, by how fast they are near each other.
 _DISTANT = """
+        int turns[LANES], any = 0;
         for (int l = 0; l < LANES; ++l) {
             DISTANCE
             const float change = at[0][change_at][l] + at[1][change_at][l];
-            const float farthest = margins + acting::upto(lead, before.speed + change, before.spin);
-            const float speed = lesser::of(before.speed, region_speed(lesser::of(farthest, within_gaps),
-                VEC(at[0], velocity_at), VEC(at[0], spin_at), VEC(at[1], velocity_at), VEC(at[1], spin_at)));
-            const float moving = margins + acting::upto(lead, speed + change, before.spin);
+            const float moving = margins + acting::upto(lead, before.speed + change, before.spin);
             const float resting = at[0][threshold_at][l] + at[1][threshold_at][l];
             apart[l] = has_boxes & (distance > lesser::of(lead <= 0.0f ? resting : moving, within_gaps));
+            turns[l] = !apart[l] & has_boxes & (lead > 0.0f)
+                & (before.turning * lesser::of(radius0, radius1) > change);
+            any |= turns[l];
+        }
+        if (any) {
+            for (int l = 0; l < LANES; ++l) {
+                DISTANCE
+                REGION
+                const float change = at[0][change_at][l] + at[1][change_at][l];
+                const float farthest = margins + acting::upto(lead, before.speed + change, before.spin);
+                const float speed = region_speed(
+                    lesser::of(farthest, within_gaps), VEC(at[0], velocity_at), VEC(at[0], spin_at),
+                    VEC(at[1], velocity_at), VEC(at[1], spin_at));
+                const float moving = margins + acting::upto(lead, speed + change, before.spin);
+                apart[l] |= turns[l] & (distance > moving);
+            }
         }
 """
 
@@ -225,24 +245,43 @@ _UNAFFECTED = """
             records::load4(rows[side], now[side]);
             records::load4(rows[side], now[side] + 2, 2);
         }
+        int any = 0, turns[LANES];
         for (int l = 0; l < LANES; ++l) before_assumed[l] = assumed.data[one[0][l]] + assumed.data[one[1][l]];
         for (int l = 0; l < LANES; ++l) {
             DISTANCE
             const relative after(
                 away, VEC(now[0], 3), VEC(now[0], 0), radius0, VEC(now[1], 3), VEC(now[1], 0), radius1);
-            const float farthest = margins + acting::upto(lead, after.speed, after.spin);
-            const float speed = lesser::of(after.speed, region_speed(lesser::of(farthest, within_gaps),
-                VEC(now[0], 3), VEC(now[0], 0), VEC(now[1], 3), VEC(now[1], 0)));
-            const float threshold = margins + acting::upto(lead, speed, after.spin);
-            const float far_before =
-                margins + acting::upto(lead, before.speed + before_assumed[l], before.spin);
-            const float speed_before = lesser::of(before.speed, region_speed(
-                lesser::of(far_before, within_gaps),
-                VEC(at[0], velocity_at), VEC(at[0], spin_at), VEC(at[1], velocity_at), VEC(at[1], spin_at)));
-            const float looked_at = margins + lead * (speed_before + before_assumed[l]);
+            const float threshold = margins + acting::upto(lead, after.speed, after.spin);
+            const float looked_at = margins + lead * (before.speed + before_assumed[l]);
             const float by_themselves = at[0][threshold_at][l] + at[1][threshold_at][l];
+            // Of shapes that turn, what is told by how fast they were near each other was not looked at.
+            const float turning = (1.0f + $BOX_ROUNDING) * before.turning * lesser::of(radius0, radius1);
+            turns[l] = turning > before_assumed[l];
             apart[l] = has_boxes & ((distance > lesser::of(by_themselves, threshold))
-                | (lesser::of(threshold, within_gaps) <= looked_at));
+                | (!turns[l] & (lesser::of(threshold, within_gaps) <= looked_at)));
+            any |= has_boxes & !apart[l];
+        }
+        if (any) {
+            for (int l = 0; l < LANES; ++l) {
+                DISTANCE
+                REGION
+                const relative after(
+                    away, VEC(now[0], 3), VEC(now[0], 0), radius0, VEC(now[1], 3), VEC(now[1], 0), radius1);
+                const float farthest = margins + acting::upto(lead, after.speed, after.spin);
+                const float speed = lesser::of(after.speed, region_speed(lesser::of(farthest, within_gaps),
+                    VEC(now[0], 3), VEC(now[0], 0), VEC(now[1], 3), VEC(now[1], 0)));
+                const float threshold = margins + acting::upto(lead, speed, after.spin);
+                const float far_before =
+                    margins + acting::upto(lead, before.speed + before_assumed[l], before.spin);
+                const float near_before = region_speed(
+                    lesser::of(far_before, within_gaps), VEC(at[0], velocity_at), VEC(at[0], spin_at),
+                    VEC(at[1], velocity_at), VEC(at[1], spin_at));
+                const float speed_before = turns[l] ? lesser::of(before.speed, near_before) : before.speed;
+                const float looked_at = margins + lead * (speed_before + before_assumed[l]);
+                const float by_themselves = at[0][threshold_at][l] + at[1][threshold_at][l];
+                apart[l] = has_boxes & ((distance > lesser::of(by_themselves, threshold))
+                    | (lesser::of(threshold, within_gaps) <= looked_at));
+            }
         }
 """
 
@@ -250,7 +289,7 @@ _UNAFFECTED = """
 def _source(body: str) -> str:
     """Return the native code that clears the bits of pairs by `apart`, which `body` computes."""
     values = {"LEAST_SHARE": LEAST_SHARE, "BOX_ROUNDING": BOX_ROUNDING, "ANY_SPEED": ANY_SPEED}
-    text = _VECTORS + _PICK + body.replace("DISTANCE", _DISTANCE) + _CLEAR
+    text = _VECTORS + _PICK + body.replace("DISTANCE", _DISTANCE).replace("REGION", _REGION) + _CLEAR
     text = Template(text).substitute({name: f"{float(value)!r}f" for name, value in values.items()})
     return LOWEST_BIT + lane_records(LANE_COUNT) + place_fields() + text
 

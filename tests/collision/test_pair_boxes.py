@@ -108,13 +108,20 @@ def speed_near(a, b, motion0, motion1, distance: np.ndarray) -> np.ndarray:
     return np.min(speeds, axis=0)
 
 
-def speed_of_contacts(a, b, motion0, motion1, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how fast contacts of two shapes are at most, but for the change, and the larger spin."""
+def speed_of_contacts(
+    a, b, motion0, motion1, change: np.ndarray | float, *, least_turning: np.ndarray | float = -1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how fast contacts of two shapes are at most, but for the change, and the larger spin.
+
+    Of shapes that turn no faster than `least_turning` [m/s] it does not count where they are near each other.
+    """
     speed, spin = relative_motion(a, b, motion0, motion1)
     lead = np.maximum(a["lead"], b["lead"])
     farthest = a["margin"] + b["margin"] + acting_distance(lead, speed + change, spin)
     farthest = np.minimum(farthest, a["gap_threshold"] + b["gap_threshold"])
-    return np.minimum(speed, speed_near(a, b, motion0, motion1, farthest)), spin
+    turning = length(motion1[0] - motion0[0]) * np.minimum(a["radius"], b["radius"])
+    near = np.where(turning > least_turning, speed_near(a, b, motion0, motion1, farthest), np.inf)
+    return np.minimum(speed, near), spin
 
 
 def acting_distance(lead: np.ndarray, speed: np.ndarray, spin: np.ndarray) -> np.ndarray:
@@ -217,7 +224,7 @@ def test_distant_pairs_are_left_out(share):
     lead = np.maximum(a["lead"], b["lead"])
     motions = (a["spin"], a["velocity"]), (b["spin"], b["velocity"])
     change = a["change"] + b["change"]
-    speed, spin = speed_of_contacts(a, b, *motions, change)
+    speed, spin = speed_of_contacts(a, b, *motions, change, least_turning=change)
     assert (speed < 0.9 * relative_motion(a, b, *motions)[0]).mean() > 0.2
     acting = acting_distance(lead, speed + change, spin)
     threshold = np.where(lead > 0.0, a["margin"] + b["margin"] + acting, a["threshold"] + b["threshold"])
@@ -317,7 +324,8 @@ def test_pairs_that_move_as_assumed_are_left_out():
     a, b = places[shape0], places[shape1]
     lead = np.maximum(a["lead"], b["lead"])
     change = assumed[shape0] + assumed[shape1]
-    speed, _ = speed_of_contacts(a, b, (a["spin"], a["velocity"]), (b["spin"], b["velocity"]), change)
+    motions = (a["spin"], a["velocity"]), (b["spin"], b["velocity"])
+    speed, _ = speed_of_contacts(a, b, *motions, change, least_turning=change)
     new0, new1 = motion[shape0], motion[shape1]
     now, spin = speed_of_contacts(a, b, (new0[:, :3], new0[:, 3:]), (new1[:, :3], new1[:, 3:]), 0.0)
     margins = a["margin"] + b["margin"]
