@@ -14,11 +14,11 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import CTYPE
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_stiffness import mat66_type
-from pluriverse.solvers.sap.workspace import sap_struct
+from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 from pluriverse.types import JointType
 
 _ADD_PAIR = f"""
-    constexpr int FREE = {int(JointType.FREE)};
+    constexpr int FREE = {int(JointType.FREE)}, VISITED = {int(VISITED)};
     const int kind = topology.world_template.data[world];
     const int first = topology.template_dof.data[kind], node_first = topology.template_node.data[kind];
     const int first_tree = topology.template_tree.data[kind];
@@ -97,8 +97,10 @@ _ADD_PAIR = f"""
         if (shared > other) shared = up[shared];
         else other = up[other];
     }}
-    const int root = topology.tree_node.data[first_tree + a];
-    const int unit_end = is_free(node_first + root) ? tree_dof[a] + 6 : 0;
+    const int root = topology.tree_node.data[first_tree + a], node0 = topology.world_joint.data[world];
+    // The motions of a prescribed root are zero.
+    const bool has_units = is_free(node_first + root) && sap.node_contact.data[node0 + root] == VISITED;
+    const int unit_end = has_units ? tree_dof[a] + 6 : 0;
     const bool in_rows = sap.tree_coupled.data[topology.world_tree.data[world] + a] == 0;
     const int* row_of = topology.dof_row.data + first;
     const int* depth_of = topology.dof_depth.data + first;
@@ -127,7 +129,7 @@ _ADD_PAIR = f"""
     }}
     if (shared < 0) return;
     // What both move with goes into the sweep over the tree, which comes later: K + K^T.
-    const int node = topology.world_joint.data[world] + topology.dof_node.data[first + shared];
+    const int node = node0 + topology.dof_node.data[first + shared];
     auto& ww = sap.node_stiffness_ww.data[node];
     auto& wv = sap.node_stiffness_wv.data[node];
     auto& vv = sap.node_stiffness_vv.data[node];
