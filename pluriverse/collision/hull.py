@@ -1,4 +1,4 @@
-"""Convex hulls as colliders use them: vertices, faces as polygons, and what is next to what.
+"""Convex hulls as colliders use them: vertices, and faces as polygons.
 
 Each hull is stored once, unscaled, whatever number of shapes and worlds use it.
 """
@@ -16,8 +16,9 @@ FACE_CORNER_COUNT = 8
 # length 1e-3 turn normals by up to 1e-4.
 FACE_FLATNESS = 1e-4
 
-# Hulls up to this many vertices are searched vertex by vertex, larger ones from neighbour to neighbour.
-BRUTE_FORCE_COUNT = wp.constant(24)
+# Vertices that are compared at a time. Comparing all 64 of a hull so takes half as long as climbing from
+# neighbour to neighbour.
+LANE_COUNT = 8
 
 
 @wp.struct
@@ -30,12 +31,11 @@ class HullData:
     """Position [m], frame of the mesh, shape [vertex]."""
     center: wp.array[wp.vec3]
     """Mean of the vertices [m], a point inside, shape [hull]."""
-    extreme: wp.array[int]
-    """Vertices farthest along +x, -x, +y, -y, +z, -z, shape [hull * 6]."""
-    neighbor_start: wp.array[int]
-    """First neighbour of each vertex, shape [vertex + 1]."""
-    neighbor: wp.array[int]
-    """Vertices at the other end of an edge, shape [neighbour]."""
+    block_start: wp.array[int]
+    """First block of each hull in `block`, shape [hull + 1]."""
+    block: wp.array[float]
+    """Vertices in blocks of `LANE_COUNT`: their x, then y, then z [m]. The last block of a hull is filled up
+    with its first vertex."""
     vertex_face_start: wp.array[int]
     """First adjacent face of each vertex, shape [vertex + 1]."""
     vertex_face: wp.array[int]
@@ -55,21 +55,21 @@ class HullData:
 def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.ndarray, np.ndarray]:
     """Return the hulls of `meshes` on the device, and their lower and upper corners [m], shape [hull, 3]."""
     vertices: list[np.ndarray] = []
-    extremes: list[np.ndarray] = []
-    neighbors: list[list[int]] = []
+    blocks: list[np.ndarray] = []
     vertex_faces: list[list[int]] = []
     normals: list[np.ndarray] = []
     corners: list[list[int]] = []
-    vertex_start, face_start = [0], [0]
+    vertex_start, block_start, face_start = [0], [0], [0]
     for mesh in meshes:
         hull = mesh.convex_hull()
         points = np.asarray(hull.vertices, dtype=np.float64)
         base, first_face = vertex_start[-1], len(normals)
         triangles = np.asarray(hull.triangles)
-        polygons, polygon_normals, face_of, around = _faces_of(points, triangles)
+        polygons, polygon_normals, face_of = _faces_of(points, triangles)
         vertices.append(points)
-        extremes.append(base + np.stack([points.argmax(axis=0), points.argmin(axis=0)], axis=1).reshape(-1))
-        neighbors.extend([sorted(base + other for other in ring) for ring in around])
+        filled = np.concatenate([points, np.repeat(points[:1], -len(points) % LANE_COUNT, axis=0)])
+        blocks.append(filled.reshape(-1, LANE_COUNT, 3).transpose(0, 2, 1).reshape(-1))
+        block_start.append(block_start[-1] + len(filled) // LANE_COUNT)
         # Vertices in the middle of a flat face have that face too.
         faces_at: list[set[int]] = [set() for _ in points]
         for triangle, face in zip(triangles.tolist(), face_of, strict=True):
@@ -91,8 +91,8 @@ def make_hull_data(meshes: Sequence[Any], device: Any) -> tuple[HullData, np.nda
     data.vertex = to_device(np.concatenate([*vertices, np.zeros((0, 3))]), wp.vec3)
     centers = [points.mean(axis=0) for points in vertices]
     data.center = to_device(np.asarray(centers).reshape(-1, 3), wp.vec3)
-    data.extreme = to_device(np.concatenate([*extremes, np.zeros(0)]), int)
-    data.neighbor_start, data.neighbor = (to_device(part, int) for part in _ragged(neighbors))
+    data.block_start = to_device(block_start, int)
+    data.block = to_device(np.concatenate([*blocks, np.zeros(0)]), float)
     data.vertex_face_start, data.vertex_face = (to_device(part, int) for part in _ragged(vertex_faces))
     data.face_start = to_device(face_start, int)
     all_vertices = np.concatenate([*vertices, np.zeros((0, 3))])
@@ -111,14 +111,12 @@ def _ragged(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     return starts, np.array([value for row in rows for value in row], dtype=np.int32)
 
 
-def _faces_of(
-    points: np.ndarray, triangles: np.ndarray
-) -> tuple[list[list[int]], np.ndarray, list[int], list[set[int]]]:
+def _faces_of(points: np.ndarray, triangles: np.ndarray) -> tuple[list[list[int]], np.ndarray, list[int]]:
     """Merge the triangles of a hull into flat polygons.
 
     Returns:
         Corners of each face in order, counterclockwise seen from outside; outward unit normals; the
-        face of every triangle; the neighbours of every vertex along edges.
+        face of every triangle.
     """
     p0, p1, p2 = (points[triangles[:, k]] for k in range(3))
     area_vectors = np.cross(p1 - p0, p2 - p0)
@@ -127,10 +125,6 @@ def _faces_of(
     # A hull has some hundred triangles, visited one by one: Python numbers are faster than small arrays.
     rows, sizes = triangles.tolist(), areas.tolist()
     owner = {(t[k], t[k - 2]): row for row, t in enumerate(rows) for k in range(3)}
-    around: list[set[int]] = [set() for _ in points]
-    for first, second in owner:
-        around[first].add(second)
-        around[second].add(first)
 
     # Faces grow from the largest triangles, whose normals are the most exact.
     face_of = [-1] * len(rows)
@@ -167,7 +161,7 @@ def _faces_of(
     totals = np.zeros((len(polygons), 3))
     np.add.at(totals, face_of, area_vectors)
     normals = totals / np.linalg.norm(totals, axis=1)[:, None]
-    return polygons, normals, face_of, around
+    return polygons, normals, face_of
 
 
 def _are_flat(a: list[float], b: list[float]) -> bool:
@@ -188,42 +182,59 @@ def _largest_corners(points: np.ndarray, polygon: list[int], normal: np.ndarray)
     return polygon
 
 
+# Each lane keeps the farthest of its vertices, and halves of the lanes are compared until one is left. Of
+# equals the first vertex of the hull stays.
+_FARTHEST = f"""
+    constexpr int LANES = {LANE_COUNT};
+    const float* at = block.data + 3 * LANES * first;
+    float most[LANES];
+    int best[LANES];
+    for (int l = 0; l < LANES; ++l) {{
+        most[l] = at[l] * direction[0] + at[LANES + l] * direction[1] + at[2 * LANES + l] * direction[2];
+        best[l] = l;
+    }}
+    for (int k = 1; k < end - first; ++k) {{
+        at += 3 * LANES;
+        for (int l = 0; l < LANES; ++l) {{
+            const float height =
+                at[l] * direction[0] + at[LANES + l] * direction[1] + at[2 * LANES + l] * direction[2];
+            const bool is_farther = height > most[l];
+            most[l] = is_farther ? height : most[l];
+            best[l] = is_farther ? k * LANES + l : best[l];
+        }}
+    }}
+    for (int half = LANES / 2; half > 0; half /= 2) {{
+        for (int l = 0; l < half; ++l) {{
+            const float other = most[l + half];
+            const bool is_farther = other > most[l] || (other == most[l] && best[l + half] < best[l]);
+            most[l] = is_farther ? other : most[l];
+            best[l] = is_farther ? best[l + half] : best[l];
+        }}
+    }}
+    return best[0];
+"""
+
+
+@wp.func_native(_FARTHEST)
+def farthest_in_blocks(block: wp.array[float], first: int, end: int, direction: wp.vec3) -> int:
+    """Return which vertex in some blocks is farthest along a direction, counted from the first.
+
+    Args:
+        block: See `HullData`.
+        first: First block.
+        end: One past the last.
+        direction: The direction.
+    """
+    ...
+
+
 @wp.func
 def support_vertex(hulls: wp.ref[HullData], hull: int, direction: wp.vec3) -> int:
-    """Return the vertex of a hull farthest along `direction`, given in the unscaled frame of the mesh.
-
-    A vertex no neighbour of which is farther is the farthest of all, because the hull is convex.
-    """
-    first = hulls.vertex_start[hull]
-    end = hulls.vertex_start[hull + 1]
-    best = first
-    if end - first <= BRUTE_FORCE_COUNT:
-        best_height = wp.dot(hulls.vertex[first], direction)
-        for vertex in range(first + 1, end):
-            height = wp.dot(hulls.vertex[vertex], direction)
-            if height > best_height:
-                best_height = height
-                best = vertex
-    else:
-        axis = int(0)
-        if wp.abs(direction[1]) > wp.abs(direction[0]):
-            axis = 1
-        if wp.abs(direction[2]) > wp.max(wp.abs(direction[0]), wp.abs(direction[1])):
-            axis = 2
-        best = hulls.extreme[6 * hull + 2 * axis + wp.where(direction[axis] < 0.0, 1, 0)]
-        best_height = wp.dot(hulls.vertex[best], direction)
-        # Every round climbs, so no vertex is visited twice; the bound only guards against NaN.
-        for _round in range(end - first):
-            current = best
-            for index in range(hulls.neighbor_start[current], hulls.neighbor_start[current + 1]):
-                vertex = hulls.neighbor[index]
-                height = wp.dot(hulls.vertex[vertex], direction)
-                if height > best_height:
-                    best_height = height
-                    best = vertex
-            if best == current:
-                break
-    return best
+    """Return the vertex of a hull farthest along `direction`, given in the unscaled frame of the mesh."""
+    first, end = hulls.block_start[hull], hulls.block_start[hull + 1]
+    vertex = hulls.vertex_start[hull] + farthest_in_blocks(hulls.block, first, end, direction)
+    # What fills up the last block is the first vertex.
+    return wp.where(vertex < hulls.vertex_start[hull + 1], vertex, hulls.vertex_start[hull])
 
 
 @wp.func
