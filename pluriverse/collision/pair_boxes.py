@@ -15,13 +15,11 @@ from string import Template
 import warp as wp
 
 from pluriverse.collision.pair_table import Collider
-from pluriverse.collision.shape_pair import LEAST_SHARE
+from pluriverse.collision.shape_pair import BOX_ROUNDING, LEAST_SHARE
 from pluriverse.collision.shape_state import ANY_SPEED, ShapePlace, place_fields
 from pluriverse.math.bit_sets import LOWEST_BIT
 from pluriverse.math.lane_records import lane_records
 
-# By how much a distance from boxes may be off, relative to the lengths in it: a hundred roundings of float32.
-BOX_ROUNDING = 1.0e-5
 # Fewer near pairs than this are left to their colliders, which need less time for them than all lanes take.
 LEAST_PAIRS = wp.constant(3)
 # Mostly no more are near. Where vector units are 256 bits wide, sixteen lanes take twice as long.

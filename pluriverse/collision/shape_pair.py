@@ -14,8 +14,9 @@ from pluriverse.math.bit_sets import next_set_bit
 # the threshold is more than any gap. (A spin that turns a body by a radian in a step is not resolved in any
 # case.)
 LEAST_SHARE = wp.constant(0.1)
-# By how much a place in a box may be off, relative to the lengths in it: a hundred roundings of float32.
-REGION_ROUNDING = wp.constant(1.0e-5)
+# By how much a distance or a place from boxes may be off, relative to the lengths in it: a hundred roundings
+# of float32.
+BOX_ROUNDING = wp.constant(1.0e-5)
 # Share by which a bound is widened that must hold in spite of rounding.
 BOUND_ROUNDING = wp.constant(1.0e-3)
 
@@ -210,7 +211,7 @@ def region_speed(place: wp.ref[ShapePlace], other: wp.ref[ShapePlace], distance:
     velocity = place.velocity + wp.cross(place.spin, arm)
     velocity -= other.velocity + wp.cross(other.spin, arm - away)
     lengths = sum_of_magnitudes(away) + place.radius + other.radius
-    beyond = wp.max(place.spin_length, other.spin_length) + REGION_ROUNDING * lengths
+    beyond = wp.max(place.spin_length, other.spin_length) + BOX_ROUNDING * lengths
     return wp.length(velocity) + wp.length(place.spin - other.spin) * (wp.length(extent) + beyond)
 
 

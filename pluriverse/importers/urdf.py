@@ -82,7 +82,8 @@ def import_urdf(
     make_hulls(robot, options["mesh_maxhullvert"], report)
     for link, authored in zip(robot.links, links, strict=True):
         if authored.inertial is None or options["ignore_inertial_definitions"]:
-            density = document.density(link.name, builder.default_shape_cfg.density)
+            # Some files give a density [kg/m³] in place of a mass.
+            density = float(authored.element.get("density", builder.default_shape_cfg.density))
             link.mass_properties = mass_from_shapes(link, density, options["mesh_maxhullvert"])
         elif authored.inertial.inertia is None and link.mass_properties.mass > 0.0:
             link.mass_properties = _with_inertia_of_shapes(link, options["mesh_maxhullvert"])

@@ -68,13 +68,6 @@ class UrdfDocument:
     root: Any
     """The `<robot>` element, repaired."""
 
-    def density(self, link: str, default: float) -> float:
-        """Return the density [kg/m³] that a link has in place of a mass, or `default`."""
-        for element in self.root.findall("link"):
-            if element.get("name") == link and element.get("density") is not None:
-                return float(element.get("density"))
-        return default
-
 
 def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
     """Return the checked document `source`: a path, or XML text.

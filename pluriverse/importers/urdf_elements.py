@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.frames import Frame, quat_from_matrix
+from pluriverse.importers.frames import IDENTITY, Frame, quat_from_matrix
 
 # Types of joints that have no axis.
 AXIS_FREE = ("fixed", "floating", "spherical")
@@ -201,7 +201,7 @@ def _origin(element: Any) -> Frame:
     """Return the pose of the `<origin>` of an element. Roll, pitch and yaw turn about fixed axes, in turn."""
     origin = element.find("origin")
     if origin is None:
-        return Frame(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
+        return IDENTITY
     position = np.array([float(part) for part in origin.get("xyz", "0 0 0").split()])
     angles = [float(part) for part in origin.get("rpy", "0 0 0").split()]
     (cr, cp, cy), (sr, sp, sy) = map(math.cos, angles), map(math.sin, angles)

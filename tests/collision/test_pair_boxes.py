@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pluriverse.collision.pair_boxes import BOX_ROUNDING, drop_distant_pairs, drop_unaffected_pairs
-from pluriverse.collision.shape_pair import LEAST_SHARE
+from pluriverse.collision.pair_boxes import drop_distant_pairs, drop_unaffected_pairs
+from pluriverse.collision.shape_pair import BOX_ROUNDING, LEAST_SHARE
 from pluriverse.collision.shape_state import ANY_SPEED, ShapePlace
 
 SHAPE_COUNT = 30

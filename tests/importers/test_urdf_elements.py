@@ -478,7 +478,7 @@ def test_a_mimic_of_no_number_is_an_error(attribute):
 
 
 def test_a_robot_without_meshes_loads_no_library_for_meshes():
-    """A start with a filled kernel cache is twice as long with trimesh, SciPy and NetworkX."""
+    """Only meshes need trimesh, SciPy and NetworkX, whose import a start would wait for."""
     program = (
         "import sys, pluriverse; pluriverse.ModelBuilder().add_urdf(sys.argv[1]);"
         "print(sorted({'trimesh', 'scipy', 'networkx', 'PIL'} & set(sys.modules)))"
