@@ -43,9 +43,9 @@ _MOBILITY = """
     unsigned long long holds[(LIMIT + 7) / 8];  // bits of the rows that have anything in a block
     V shares[CHUNK];
     int list[CHUNK];
-    for (int top = count; top > 0; top -= CHUNK) {
-        const int bottom = top > CHUNK ? top - CHUNK : 0;
-        const bool is_first = top == count;
+    for (int top = end; top > begin; top -= CHUNK) {
+        const int bottom = top - begin > CHUNK ? top - CHUNK : begin;
+        const bool is_first = top == end;
         for (int b = 0; b < blocks; ++b) holds[b] = 0;
         for (int k = top - 1; k >= bottom; --k) {
             const T* rk = rows + start[k];
@@ -310,7 +310,8 @@ def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
         depth: wp.array[int],
         row: wp.array[int],
         first: int,
-        count: int,
+        begin: int,
+        end: int,
         x: wp.array[real],
         xbase: int,
         m: int,

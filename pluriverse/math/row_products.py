@@ -16,12 +16,12 @@ from pluriverse.math.dense import CTYPE
 from pluriverse.math.numbers_at_once import EIGHT_NUMBERS
 
 _MULTIPLY = """
-    const int* up = parent.data + first;
-    const int* deep = depth.data + first;
-    const int* start = row.data + first;
+    const int* up = parent.data + first + begin;
+    const int* deep = depth.data + first + begin;
+    const int* start = row.data + first + begin;
     const T* rows = H.data + base;
-    const V* given = x.data + xbase;
-    V* out = y.data + ybase;
+    const V* given = x.data + xbase + begin;
+    V* out = y.data + ybase + begin;
 #if defined(__clang__) && !defined(__CUDA_ARCH__)
     constexpr int DEEP = 16;
     typedef T row8 __attribute__((ext_vector_type(8), aligned(sizeof(T))));
@@ -80,7 +80,7 @@ _MULTIPLY = """
         int d = deep[k];
         V sum = V(entry[d]) * given[k];
         --d;
-        for (int j = up[k]; j >= 0; j = up[j], --d) {
+        for (int j = up[k] - begin; j >= 0; j = up[j] - begin, --d) {
             sum += V(entry[d]) * given[j];
             out[j] += V(entry[d]) * given[k];
         }
@@ -93,8 +93,8 @@ _MULTIPLY = """
 def multiply_rows_function(real: Any, real_vector: Any) -> Any:
     """Return `multiply_rows` for rows of `real` and vectors of `real_vector`.
 
-    `multiply_rows(H, base, parent, depth, row, first, count, x, xbase, y, ybase)`: y <- H x, for the `count`
-    degrees of freedom of a world, made of whole trees that are numbered depth first.
+    `multiply_rows(H, base, parent, depth, row, first, begin, count, x, xbase, y, ybase)`: y <- H x, for `count`
+    degrees of freedom of a world from its `begin` on, made of whole trees that are numbered depth first.
     """
     types = f"using T = {CTYPE[real]}; using V = {CTYPE[real_vector]};"
 
@@ -106,6 +106,7 @@ def multiply_rows_function(real: Any, real_vector: Any) -> Any:
         depth: wp.array[int],
         row: wp.array[int],
         first: int,
+        begin: int,
         count: int,
         x: wp.array[real_vector],
         xbase: int,

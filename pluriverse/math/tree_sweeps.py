@@ -30,8 +30,8 @@ _TREE = f"""
 _VELOCITIES = """
     const V* x = dof_rate.data + dof0;
     V* rates = (V*)(rate.data + node0);
-    for (int node = 0; node < count; ++node) {
-        if (marks[node] == 0) continue;
+    for (int node = node_begin; node < node_end; ++node) {
+        if (marks[node] <= 0) continue;
         V r[6] = {};
         if (up[node] >= 0) {
             const V* carrier = rates + 6 * up[node];
@@ -57,8 +57,8 @@ _VELOCITIES = """
 _WRENCHES = """
     V* wrenches = (V*)(wrench.data + node0);
     V* out = dof_impulse.data + dof0;
-    for (int node = count - 1; node >= 0; --node) {
-        if (marks[node] == 0) continue;
+    for (int node = node_end - 1; node >= node_begin; --node) {
+        if (marks[node] <= 0) continue;
         const V* w = wrenches + 6 * node;
         const int from = begin[node];
         if (is_free_root(node)) {
@@ -142,11 +142,11 @@ def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
 
     Arrays of the template are read from `first` on, those of the world from `node0`, `tree0` and `dof0` on.
 
-    - `sweep_velocities(mark, plain, parent, node_dof, node_dof_count, node_type, node_tree, first, count,
-      node0, motion, dof0, tree_drift, tree0, drifting, dof_rate, rate)`: the velocity of each marked node,
-      with the drift of its tree if `drifting` is 1.
-    - `sweep_wrenches(mark, plain, parent, node_dof, node_dof_count, node_type, first, count, node0, motion,
-      dof0, wrench, dof_impulse)`: adds what the wrenches do to each degree of freedom to `dof_impulse`, and
+    - `sweep_velocities(mark, plain, parent, node_dof, node_dof_count, node_type, node_tree, first,
+      node_begin, node_end, node0, motion, dof0, tree_drift, tree0, drifting, dof_rate, rate)`: the velocity
+      of each node with a positive mark, with the drift of its tree if `drifting` is 1.
+    - `sweep_wrenches(mark, plain, parent, node_dof, node_dof_count, node_type, first, node_begin,
+      node_end, node0, motion, dof0, wrench, dof_impulse)`: adds what the wrenches do to each degree of freedom to `dof_impulse`, and
       to each node's wrench those of the nodes below.
 
     - `vectors_clear(vectors, first, count)`: sets a range of vectors to 0.
@@ -172,7 +172,8 @@ def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
         node_type: wp.array[int],
         node_tree: wp.array[int],
         first: int,
-        count: int,
+        node_begin: int,
+        node_end: int,
         node0: int,
         motion: wp.array(dtype=motion6),
         dof0: int,
@@ -192,7 +193,8 @@ def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
         node_dof_count: wp.array[int],
         node_type: wp.array[int],
         first: int,
-        count: int,
+        node_begin: int,
+        node_end: int,
         node0: int,
         motion: wp.array(dtype=motion6),
         dof0: int,

@@ -32,7 +32,7 @@ def find_mobility(
 ):
     mobility.add_velocities(x, shift, dof_count, m, rate, shift, along, shift)
     mobility.contact_mobility(
-        H, 0, parent, depth, row, 0, dof_count, x, shift, m, y, shift, w, shift, u, shift
+        H, 0, parent, depth, row, 0, 0, dof_count, x, shift, m, y, shift, w, shift, u, shift
     )
     mobility.add_responses(H, 0, depth, row, 0, dof_count, x, shift, m, y, shift, again, shift)
 

@@ -74,7 +74,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
                 sap.tree_active[tree0 + tree] = active
 
             start = sap.contact_start[world]
-            count = stored_contact_count(sap.contact_start, inputs.contact_count, world)
+            count = stored_contact_count(inputs.slot_start, inputs.contact_count, world)
             if inputs.world_frozen[world] != 0:
                 count = 0
             count = set_slots(world, region, topology, inputs, options, dynamics, sap, start, count)
@@ -114,6 +114,7 @@ def set_contact_terms(
 ) -> None:
     """Write the terms of every contact of the worlds; `options.dt` is the step [s]."""
     inputs = ContactInputs()
+    inputs.slot_start = contacts.slot_start
     inputs.contact_count = contacts.rigid_contact_count
     inputs.shape0 = contacts.rigid_contact_shape0
     inputs.shape1 = contacts.rigid_contact_shape1

@@ -32,6 +32,7 @@ LEFT_OUT = wp.constant(-1.0)
 class ContactInputs:
     """Arrays of contacts and model that the stage reads; see `Contacts` and `Model` for units and shapes."""
 
+    slot_start: wp.array[int]
     contact_count: wp.array[int]
     shape0: wp.array[int]
     shape1: wp.array[int]

@@ -63,7 +63,7 @@ _ROOM = (
     + """
     if (count > capacity || count > CONTACTS) return 0;
     int size = count;
-    if (sap.equality_start.data[world] != sap.equality_start.data[world + 1]) {
+    if (sap.equality_start.data[world] != sap.equality_end.data[world]) {
         for (int c = 0; c < count; ++c) {
             const int slot = list[c];
             size += *at(sap.contact_dof0, slot) >= 0 && *at(sap.contact_dof1, slot) >= 0;

@@ -235,7 +235,8 @@ def contact_space_functions(
         the others. Writes their part of 1/2 (v' - v*)^T A (v' - v*) to `cost`. Return 1 on success.
         """
         first = topology.template_dof[topology.world_template[world]]
-        dof_count = topology.template_dof[topology.world_template[world] + 1] - first
+        first_dof, end_dof = sap.part_dof[world], sap.part_dof_end[world]
+        dof_count = end_dof - first_dof
         dof0 = topology.world_dof[world]
         contact0 = region * contact_capacity
         padded = (3 * contact_capacity + 7) / 8 * 8
@@ -248,12 +249,13 @@ def contact_space_functions(
         m = 3 * count + coupled
         stride = (m + 7) / 8 * 8
         numbers_clear(sap.space_basis, basis, dof_count * stride)
+        rows = basis - first_dof * stride  # where that of the first degree of freedom of the world would be
         for c in range(count):
             slot = sap.space_slot[contact0 + c]
             sap.space_velocity[contact0 + c] = sap.contact_velocity[slot]
             if c >= known:
                 sap.space_impulse[contact0 + c] = vec3()
-            entry = basis + 3 * c
+            entry = rows + 3 * c
             for side in range(2):
                 last = wp.where(side == 0, sap.contact_dof0[slot], sap.contact_dof1[slot])
                 arm = wp.where(side == 0, sap.contact_arm0[slot], sap.contact_arm1[slot])
@@ -272,9 +274,16 @@ def contact_space_functions(
                     stride,
                 )
         if wp.static(equality):
-            list_couplings(sap, world, contact0, count, basis, stride)
+            list_couplings(sap, world, contact0, count, rows, stride)
         add_velocities(
-            sap.space_basis, basis, dof_count, m, sap.direction_momentum, dof0, sap.space_velocity, contact0
+            sap.space_basis,
+            basis,
+            dof_count,
+            m,
+            sap.direction_momentum,
+            dof0 + first_dof,
+            sap.space_velocity,
+            contact0,
         )
         for c in range(contact0, contact0 + count):
             slot = sap.space_slot[c]
@@ -288,9 +297,10 @@ def contact_space_functions(
             topology.dof_depth,
             topology.dof_row,
             first,
-            dof_count,
+            first_dof,
+            end_dof,
             sap.space_basis,
-            basis,
+            rows,
             m,
             sap.direction,
             dof0,
@@ -365,7 +375,7 @@ def contact_space_functions(
             sap.space_impulse,
             contact0,
             sap.direction,
-            dof0,
+            dof0 + first_dof,
         )
         energy = real(0.0)
         for c in range(contact0, contact0 + count):
@@ -402,14 +412,14 @@ def contact_space_functions(
         with Coulomb's law, bounds of friction may have changed.
         """
         template = topology.world_template[world]
-        first = topology.template_dof[template]
-        dof_count = topology.template_dof[template + 1] - first
+        dof_count = sap.part_dof_end[world] - sap.part_dof[world]
         if dof_count > dof_capacity:
             return 0  # before anything is written: where no world is small enough there is no scratch
-        dof0 = topology.world_dof[world]
+        world_dof0 = topology.world_dof[world]
+        dof0 = world_dof0 + sap.part_dof[world]
         first_tree = topology.template_tree[template]
         tree0 = topology.world_tree[world]
-        tree_count = topology.template_tree[template + 1] - first_tree
+        first_part, end_part = sap.part_tree[world], sap.part_tree_end[world]
         start = sap.contact_start[world]
         contact0 = region * contact_capacity
         total = int(0)
@@ -458,7 +468,7 @@ def contact_space_functions(
                     settles = begin_settling(topology, sap, world, contact0, count, dt)
             numbers_clear(sap.direction, dof0, dof_count)
             numbers_subtract(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction_momentum)
-            for tree in range(tree_count):
+            for tree in range(first_part, end_part):
                 if sap.tree_active[tree0 + tree] != 0:
                     begin = topology.tree_dof[first_tree + tree]
                     end = topology.tree_dof_end[first_tree + tree]
@@ -467,7 +477,7 @@ def contact_space_functions(
                         sap.dof_curvature,
                         diag_shift,
                         sap.direction_momentum,
-                        dof0 + begin,
+                        world_dof0 + begin,
                         end - begin,
                         sap.direction,
                     )
@@ -497,10 +507,16 @@ def contact_space_functions(
                 )
             if solved == 0:
                 return 0
-            for tree in range(tree_count):
+            for tree in range(first_part, end_part):
                 if sap.tree_active[tree0 + tree] != 0:
                     solve_tree_down(topology, sap, world, tree)
-            numbers_add(sap.direction_momentum, dof0, dof_count, real(1.0), sap.direction)
+            for tree in range(first_part, end_part):
+                if sap.tree_active[tree0 + tree] != 0:
+                    begin = topology.tree_dof[first_tree + tree]
+                    size = topology.tree_dof_end[first_tree + tree] - begin
+                    numbers_add(
+                        sap.direction_momentum, world_dof0 + begin, size, real(1.0), sap.direction
+                    )
             listed = count
             known = count
             solves += 1

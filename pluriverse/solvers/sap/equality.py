@@ -94,7 +94,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         """Write J x of every constraint; `sap.node_rate` must hold the body velocities for x = `dof_rate`."""
         node0 = topology.world_joint[world]
         dof0 = topology.world_dof[world]
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             kind = sap.equality[index].kind
             result = vec6()
             if kind == DOFS:
@@ -121,7 +121,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
     def evaluate_equalities(sap: wp.ref[SapData], world: int) -> real:
         """Write the impulse of every constraint at `sap.equality_velocity`; return their cost."""
         cost = real(0.0)
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             if sap.equality[index].kind == DISTANCE:
                 span = span_objective(sap, index, sap.equality_velocity[index][0])
                 impulse = vec6()
@@ -140,7 +140,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
         """Add the impulses to `sap.node_wrench`, and those between dofs to `sap.impulse`."""
         node0 = topology.world_joint[world]
         dof0 = topology.world_dof[world]
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             kind = sap.equality[index].kind
             impulse = sap.equality_impulse[index]
             if kind == DOFS:
@@ -171,7 +171,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
     def probe_equalities(sap: wp.ref[SapData], world: int, alpha: real) -> vec3:
         """Return cost, slope and curvature of all constraints at step alpha along the direction."""
         value, slope, curvature = real(0.0), real(0.0), real(0.0)
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             if sap.equality[index].kind == DISTANCE:
                 along = sap.equality_slope[index][0]
                 span = span_objective(sap, index, sap.equality_velocity[index][0] + alpha * along)
@@ -190,7 +190,7 @@ def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def advance_equalities(sap: wp.ref[SapData], world: int, alpha: real):
         """Move `sap.equality_velocity` by alpha along the direction."""
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             sap.equality_velocity[index] = sap.equality_velocity[index] + alpha * sap.equality_slope[index]
 
     @wp.func(inline=True)

@@ -135,7 +135,7 @@ def hessian_functions(
         if wp.static(equality):
             if cleared == 0:
                 clear_bits(sap.coupling, bits, tree_count * words)
-            for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+            for index in range(sap.equality_start[world], sap.equality_end[world]):
                 a = sap.equality[index].dof1
                 b = sap.equality[index].dof2
                 if a >= 0 and b >= 0 and not is_inactive(sap, index):
@@ -183,7 +183,7 @@ def hessian_functions(
         end = int(contact_end)
         if wp.static(equality):
             first_equality = sap.equality_start[world]
-            end += sap.equality_start[world + 1] - first_equality
+            end += sap.equality_end[world] - first_equality
         # One entry behind the last lets the last pair be added where all others are: compiled once.
         for slot in range(first_slot, end + 1):
             acts = int(NOTHING)
@@ -322,7 +322,6 @@ def hessian_functions(
         first_node = topology.template_node[template]
         first_tree = topology.template_tree[template]
         tree_count = topology.template_tree[template + 1] - first_tree
-        node_count = topology.template_node[template + 1] - first_node
         node0 = topology.world_joint[world]
         dof0 = topology.world_dof[world]
         row0 = topology.world_row[world]
@@ -331,8 +330,9 @@ def hessian_functions(
         write_joint_hessian(topology, dynamics, sap, world, diag_shift)
 
         zero33 = mat33()
-        for node in range(node_count):
-            if sap.node_contact[node0 + node] != 0:
+        node_begin, node_end = sap.part_node[world], sap.part_node_end[world]
+        for node in range(node_begin, node_end):
+            if sap.node_contact[node0 + node] > 0:
                 sap.node_stiffness_ww[node0 + node] = zero33
                 sap.node_stiffness_wv[node0 + node] = zero33
                 sap.node_stiffness_vv[node0 + node] = zero33
@@ -366,8 +366,8 @@ def hessian_functions(
             add_other_terms(topology, dynamics, sap, world)
 
         # Composite-body sweep of the stiffness.
-        for i in range(node_count):
-            node = node_count - 1 - i
+        for i in range(node_end - node_begin):
+            node = node_end - 1 - i
             if sap.node_contact[node0 + node] == VISITED:
                 begin = topology.node_dof[first_node + node]
                 parent = topology.node_parent[first_node + node]
@@ -419,7 +419,7 @@ def hessian_functions(
         if coupled_count > 0:
             # Coupled trees move on to their dense diagonal blocks.
             table = sap.world_location[world]
-            for tree in range(tree_count):
+            for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
                 if sap.tree_coupled[tree0 + tree] != 0:
                     begin = topology.tree_dof[first_tree + tree]
                     n = sap.tree_size[first_tree + tree]
@@ -462,7 +462,7 @@ def hessian_functions(
         dof0 = topology.world_dof[world]
         tree0 = topology.world_tree[world]
         ok = int(1)
-        for tree in range(tree_count):
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
             is_alone = coupled_count == 0 or sap.tree_coupled[tree0 + tree] == 0
             if sap.tree_active[tree0 + tree] != 0 and is_alone:
                 if is_factored == 0:
@@ -483,7 +483,7 @@ def hessian_functions(
                     tree_contact_count,
                     is_factored,
                 )
-        for tree in range(tree_count):
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
             is_alone = coupled_count == 0 or sap.tree_coupled[tree0 + tree] == 0
             if sap.tree_active[tree0 + tree] != 0 and is_alone:
                 solve_tree_down(topology, sap, world, tree)

@@ -38,7 +38,7 @@ def joint_coupling_functions(real: Any, linear: Any) -> SimpleNamespace:
     def count_couplings(sap: wp.ref[SapData], world: int) -> int:
         """Return the number of acting constraints of a world."""
         count = int(0)
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             count += int(sap.equality[index].kind != OFF)
         return count
 
@@ -47,7 +47,7 @@ def joint_coupling_functions(real: Any, linear: Any) -> SimpleNamespace:
         """Return whether a world has no springs and no constraints but a few between degrees of freedom."""
         if sap.spring_start[world] != sap.spring_start[world + 1]:
             return False
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             kind = sap.equality[index].kind
             if kind != OFF and kind != DOFS:
                 return False
@@ -57,7 +57,7 @@ def joint_coupling_functions(real: Any, linear: Any) -> SimpleNamespace:
     def list_couplings(sap: wp.ref[SapData], world: int, contact0: int, count: int, basis: int, stride: int):
         """Write the Jacobian, velocity and law of constraints behind the components of `count` contacts."""
         component = int(3 * count)
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             if sap.equality[index].kind != OFF:
                 entry = basis + component
                 sap.space_basis[entry + sap.equality[index].dof1 * stride] = real(1.0)
@@ -79,7 +79,7 @@ def joint_coupling_functions(real: Any, linear: Any) -> SimpleNamespace:
     def measure_couplings(sap: wp.ref[SapData], world: int, contact0: int, count: int):
         """Write by how much the velocities of constraints differ from those of the iteration."""
         component = int(3 * count)
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             if sap.equality[index].kind != OFF:
                 slope = sap.equality_slope[index]
                 velocity = sap.space_velocity[contact0 + component / 3]
@@ -92,7 +92,7 @@ def joint_coupling_functions(real: Any, linear: Any) -> SimpleNamespace:
         """Return p (u - u*) of the constraints behind `count` contacts, where u* is v + `equality_slope`."""
         work = real(0.0)
         component = int(3 * count)
-        for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+        for index in range(sap.equality_start[world], sap.equality_end[world]):
             if sap.equality[index].kind != OFF:
                 impulse, velocity = (
                     sap.space_impulse[contact0 + component / 3],

@@ -112,7 +112,7 @@ _EVALUATE = """
     V total = zero;
     for (int d = 0; d < count; ++d) {
         V cost = zero, impulse = zero, curvature = zero;
-        if (bits[d] != 0) {  // those of free bodies are 0
+        if (bits[d] > 0) {  // those of free bodies are 0, those of other groups negative
             objective(d, speed[d], cost, impulse, curvature);
             total += cost;
         }
@@ -126,7 +126,7 @@ _PROBE = """
     const V* rates = direction.data + first;
     V value = zero, slope = zero, bend = zero;
     for (int d = 0; d < count; ++d) {
-        if (bits[d] == 0) continue;
+        if (bits[d] <= 0) continue;
         const V rate = rates[d];
         V cost = zero, impulse = zero, curvature = zero;
         objective(d, speed[d] + alpha * rate, cost, impulse, curvature);
@@ -194,7 +194,6 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
     @wp.func(inline=True)
     def evaluate_joints(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real) -> real:
         """Write the impulse and curvature of every degree of freedom; return the cost of its terms."""
-        template = topology.world_template[world]
         return evaluate_dofs(
             sap.dof_terms,
             sap.velocity,
@@ -209,8 +208,8 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
             sap.speed_limit,
             sap.speed_regularization,
             dt,
-            topology.world_dof[world],
-            topology.template_dof[template + 1] - topology.template_dof[template],
+            topology.world_dof[world] + sap.part_dof[world],
+            sap.part_dof_end[world] - sap.part_dof[world],
             sap.dof_impulse,
             sap.dof_curvature,
         )
@@ -220,7 +219,6 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
         topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real, alpha: real
     ) -> vec3:
         """Return cost, slope and curvature of all terms at step alpha along the direction."""
-        template = topology.world_template[world]
         return probe_dofs(
             sap.dof_terms,
             sap.velocity,
@@ -235,8 +233,8 @@ def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
             sap.speed_limit,
             sap.speed_regularization,
             dt,
-            topology.world_dof[world],
-            topology.template_dof[template + 1] - topology.template_dof[template],
+            topology.world_dof[world] + sap.part_dof[world],
+            sap.part_dof_end[world] - sap.part_dof[world],
             sap.direction,
             alpha,
         )

@@ -68,10 +68,9 @@ def joint_piece_functions(real: Any, linear: Any) -> SimpleNamespace:
         With `is_first`, the last step was made with the pieces at its start, else with those of `dof_pieces`.
         """
         one = real(1.0)
-        template = topology.world_template[world]
         dof0 = topology.world_dof[world]
-        for dof in range(dof0, dof0 + topology.template_dof[template + 1] - topology.template_dof[template]):
-            terms = sap.dof_terms[dof]
+        for dof in range(dof0 + sap.part_dof[world], dof0 + sap.part_dof_end[world]):
+            terms = wp.max(sap.dof_terms[dof], 0)  # those of other groups are negative
             if terms & (DRIVE | DRY_FRICTION):
                 velocity = sap.velocity[dof]
                 start = velocity - sap.direction[dof]

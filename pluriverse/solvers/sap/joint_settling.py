@@ -64,7 +64,7 @@ _LAWS = (
 
 _BEGIN = """
     for (int d = first; d < first + count; ++d) {
-        const int has = terms.data[d];
+        const int has = terms.data[d] > 0 ? terms.data[d] : 0;
         if (!(has & (DRIVE | DRY))) continue;
         const V v = velocity.data[d];
         int drive = 0, friction = 0;
@@ -81,7 +81,7 @@ _BEGIN = """
 _SETTLE = """
     int changes = 0;
     for (int d = first; d < first + count; ++d) {
-        const int has = terms.data[d];
+        const int has = terms.data[d] > 0 ? terms.data[d] : 0;
         if (!(has & (DRIVE | DRY)) || (settling != SOLVED && dof_pieces.data[d] >= HELD)) continue;
         const V start = velocity.data[d], end = origin.data[d] + change.data[d];
         bool is_pushed = settling != TOUCHED;
@@ -185,12 +185,12 @@ def joint_settling_functions(
         topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, contact0: int, count: int, dt: real
     ) -> int:
         """Write the pieces at the velocities if any tree settles, with the listed contacts; return if so."""
-        template = topology.world_template[world]
-        first_tree = topology.template_tree[template]
+        first_tree = topology.template_tree[topology.world_template[world]]
         dof0 = topology.world_dof[world]
         settles = int(0)
-        for tree in range(first_tree, topology.template_tree[template + 1]):
-            settles |= sap.dof_terms[dof0 + topology.tree_dof[tree]] & DRIVE
+        for tree in range(first_tree + sap.part_tree[world], first_tree + sap.part_tree_end[world]):
+            # Terms of other groups are negative.
+            settles |= wp.max(sap.dof_terms[dof0 + topology.tree_dof[tree]], 0) & DRIVE
         if settles != 0:
             begin_dofs(
                 sap.dof_terms,
@@ -201,8 +201,8 @@ def joint_settling_functions(
                 sap.friction_regularization,
                 sap.friction_impulse,
                 dt,
-                dof0,
-                topology.template_dof[template + 1] - topology.template_dof[template],
+                dof0 + sap.part_dof[world],
+                sap.part_dof_end[world] - sap.part_dof[world],
                 sap.dof_pieces,
             )
             for c in range(contact0, contact0 + count):
@@ -212,7 +212,7 @@ def joint_settling_functions(
                 if sap.contact_dof1[slot] >= 0:
                     hold(sap, dof0 + sap.contact_dof1[slot])
             if wp.static(equality):
-                for index in range(sap.equality_start[world], sap.equality_start[world + 1]):
+                for index in range(sap.equality_start[world], sap.equality_end[world]):
                     hold(sap, dof0 + sap.equality[index].dof1)
                     if sap.equality[index].dof2 >= 0:
                         hold(sap, dof0 + sap.equality[index].dof2)
@@ -316,7 +316,6 @@ def joint_settling_functions(
     @wp.func(inline=True)
     def settle_joints(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, dt: real) -> int:
         """Replace pieces that `direction` does not end in; return the number of those replaced."""
-        template = topology.world_template[world]
         dof0 = topology.world_dof[world]
         return settle_dofs(
             sap.dof_terms,
@@ -331,8 +330,8 @@ def joint_settling_functions(
             sap.friction_impulse,
             dt,
             int(Settling.SOLVED),
-            dof0,
-            topology.template_dof[template + 1] - topology.template_dof[template],
+            dof0 + sap.part_dof[world],
+            sap.part_dof_end[world] - sap.part_dof[world],
             sap.dof_impulse,
             sap.dof_curvature,
             sap.dof_pieces,

@@ -32,6 +32,7 @@ from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.dilation import DILATION_ROUNDS_MAX, dilation_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
+from pluriverse.solvers.sap.groups import group_functions
 from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.newton_check import newton_check_functions
 from pluriverse.solvers.sap.newton_step import newton_step_functions
@@ -67,7 +68,10 @@ def _kernels(
     check_joints, check_gradient = check.check_joints, check.check_gradient
     find_step = newton_step_functions(real, linear, dynamics_real, equality, moments).find_step
     problem = next_problem_functions(real, linear, dynamics_real, equality, moments)
-    pose_next, begin_from_sweeps = problem.pose_next, problem.begin_from_sweeps
+    pose_next, begin_again = problem.pose_next, problem.begin_again
+    groups = group_functions(real, linear, dynamics_real)
+    take_world, next_group = groups.take_world, groups.next_group
+    take_start = groups.take_start
     only_couples_joints = joint_coupling_functions(real, linear).only_couples_joints
     release_bounds = friction_bound_functions(real, linear).release_bounds
     end_dilation = dilation_functions(real, linear).end_dilation
@@ -141,7 +145,7 @@ def _kernels(
         if wp.static(equality):
             at.few_contacts = int(only_couples_joints(sap, world))
             if (
-                sap.equality_start[world] != sap.equality_start[world + 1]
+                sap.equality_start[world] != sap.equality_end[world]
                 or sap.spring_start[world] != sap.spring_start[world + 1]
             ):
                 at.is_plain = 0
@@ -173,7 +177,7 @@ def _kernels(
                 at.phase = ITERATING
                 at.few_contacts = 1
                 release_bounds(sap, world)
-                copy_numbers(sap.velocity_start, at.dof0, at.dof_count, sap.velocity, at.dof0)
+                take_start(topology, sap, world, at)
             measure_velocity(topology, dynamics, sap, world)
         if at.phase == ITERATING and at.has_momenta == 0:
             at.has_momenta = 1
@@ -206,7 +210,9 @@ def _kernels(
         if at.is_stopped != 0:
             at.running = 0
         if wp.static(is_uniform):
-            if begin_from_sweeps(topology, dynamics, sap, world, at) != 0:
+            if begin_again(topology, dynamics, sap, world, at) != 0:
+                if at.starts != 0:
+                    choose_method(options, sap, world, 1, at)
                 return
         if at.running != 0 and at.is_posed == 0:
             find_step(topology, options, start, dynamics, sap, world, at)
@@ -253,12 +259,14 @@ def _kernels(
         """Minimize the objective of a world; `region` is that whose scratch it takes."""
         template = topology.world_template[world]
         first_dof, first_tree = topology.template_dof[template], topology.template_tree[template]
+        take_world(topology, sap, world)
         at = Progress()
         at.dof0 = topology.world_dof[world]
         at.dof_count = topology.template_dof[template + 1] - first_dof
         at.tree0 = topology.world_tree[world]
         at.first_tree = first_tree
         at.tree_count = topology.template_tree[template + 1] - first_tree
+        at.fits_space = int(at.dof_count <= space_dof_count)
         at.region = region
         at.space_dof_count = space_dof_count
         at.space_contact_count = space_contact_count
@@ -268,6 +276,9 @@ def _kernels(
         choose_method(options, sap, world, active, at)
         while at.running != 0:
             iterate(topology, options, start, dynamics, sap, world, at)
+            if wp.static(is_uniform):
+                if at.running == 0 and at.group_count > 0:
+                    next_group(topology, sap, world, at)
         write_result(options, start, active, dynamics, sap, world, at)
 
     @wp.kernel(enable_backward=False, module=kernel_module(stage, *names))

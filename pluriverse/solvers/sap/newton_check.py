@@ -11,6 +11,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_space import TOLERANCE_DOUBLE, TOLERANCE_SINGLE
@@ -55,6 +56,7 @@ def newton_check_functions(
     measure_direction = motion.measure_direction
     may_keep_factors = kept_factor_functions(real).may_keep_factors
     extend_impulses = held_state_functions(real, linear).extend_impulses
+    numbers_clear = packed_rows(real).numbers_clear
     numbers = number_functions(real)
     numbers_subtract, numbers_work = numbers.numbers_subtract, numbers.numbers_work
     space_tolerance = TOLERANCE_DOUBLE if real is wp.float64 else TOLERANCE_SINGLE
@@ -103,7 +105,13 @@ def newton_check_functions(
         at: wp.ref[Progress],
     ):
         """Take the first step towards free motion."""
-        numbers_subtract(sap.velocity_free, sap.velocity, at.dof0, at.dof_count, sap.direction)
+        numbers_clear(sap.direction, at.dof0, at.dof_count)
+        for tree in range(at.tree_count):
+            if sap.tree_active[at.tree0 + tree] != 0:
+                begin = topology.tree_dof[at.first_tree + tree]
+                size = topology.tree_dof_end[at.first_tree + tree] - begin
+                begin += topology.world_dof[world]
+                numbers_subtract(sap.velocity_free, sap.velocity, begin, size, sap.direction)
         at.step = real(CLOSING_SHARE)
         measure_direction(topology, dynamics, sap, world)
         at.has_momenta = 0
@@ -129,9 +137,14 @@ def newton_check_functions(
             if norms[0] > real(CLOSING_GRADIENT) * size:
                 begin_closer(topology, dynamics, sap, world, at)
                 return 0
-        at.energy = real(0.5) * numbers_work(
-            sap.residual, sap.velocity, sap.velocity_free, at.dof0, at.dof_count
-        )
+        work = real(0.0)
+        for tree in range(at.tree_count):
+            if sap.tree_active[at.tree0 + tree] != 0:
+                begin = topology.tree_dof[at.first_tree + tree]
+                count = topology.tree_dof_end[at.first_tree + tree] - begin
+                begin += topology.world_dof[world]
+                work += numbers_work(sap.residual, sap.velocity, sap.velocity_free, begin, count)
+        at.energy = real(0.5) * work
         at.cost_before = at.cost
         at.cost = at.energy + at.term_cost
         allowed = options.optimality_abs_tol + options.optimality_rel_tol * size

@@ -100,7 +100,7 @@ def newton_step_functions(
         at.coupled_count = 0
         at.tree_contact_count = 0
         if wp.static(not moments):
-            if at.is_plain != 0 and at.dof_count <= at.space_dof_count:
+            if at.is_plain != 0 and at.fits_space != 0:
                 at.tree_contact_count = list_tree_contacts(
                     topology, sap, world, at.region * at.space_contact_count, at.space_contact_count
                 )
@@ -134,7 +134,8 @@ def newton_step_functions(
             if sap.tree_active[at.tree0 + tree] != 0:
                 begin = topology.tree_dof[at.first_tree + tree]
                 size = topology.tree_dof_end[at.first_tree + tree] - begin
-                numbers_add(sap.gradient, at.dof0 + begin, size, real(-1.0), sap.direction)
+                begin += topology.world_dof[world]
+                numbers_add(sap.gradient, begin, size, real(-1.0), sap.direction)
         ok = factorize_and_solve(
             topology,
             dynamics,
@@ -227,7 +228,7 @@ def newton_step_functions(
             return
         if at.coulomb != 0 and (at.few_contacts == 0 or at.iterations >= at.coulomb_end):
             at.closes = int(
-                at.iterations + at.solves == 0 and start == START_OLD and at.dof_count <= at.space_dof_count
+                at.iterations + at.solves == 0 and start == START_OLD and at.fits_space != 0
             )
             begin_convex(sap, world, wp.where(at.iterations > 0, 1, start), at)
             return  # the gradient is another one now
@@ -250,7 +251,7 @@ def newton_step_functions(
         ok = int(1)
         if is_exact == 0:
             ok = find_over_joints(topology, options, dynamics, sap, world, at)
-        multiply_by_mass(topology, dynamics, world, sap.direction, sap.direction_momentum)
+        multiply_by_mass(topology, dynamics, sap, world, sap.direction, sap.direction_momentum)
         if wp.static(holds_states):
             if at.holds != 0:
                 step_held(topology, dynamics, sap, world, at)

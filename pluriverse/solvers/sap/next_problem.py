@@ -5,7 +5,8 @@ Writes  contact_bias, contact_dilation and bounds of work, and what the next ste
 
 - Contacts that do more work than they may are asked for less (`recovery.py`).
 - With convex friction, sliding contacts are asked for less by as much as it parts them (`dilation.py`).
-- A heap that is far from its solution begins again, from sweeps over its impulses (`impulse_sweeps.py`).
+- A heap that is far from its solution goes on group by group (`groups.py`), each of which begins again, from
+  sweeps over its impulses (`impulse_sweeps.py`), if it is far from its own.
 """
 
 import functools
@@ -15,10 +16,10 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.dense import packed_rows
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, dilation_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
+from pluriverse.solvers.sap.groups import group_functions
 from pluriverse.solvers.sap.held_states import held_state_functions
 from pluriverse.solvers.sap.impulse_sweeps import SWEEP_ITERATION, SWEEP_SHARE, impulse_sweep_functions
 from pluriverse.solvers.sap.options import newton_options_struct
@@ -38,7 +39,7 @@ from pluriverse.solvers.sap.world_motion import world_motion_functions
 def next_problem_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool
 ) -> SimpleNamespace:
-    """Return `pose_next`, `begin_convex` and `begin_from_sweeps` for the given precisions."""
+    """Return `pose_next`, `begin_convex` and `begin_again` for the given precisions."""
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     Options, Progress = newton_options_struct(real), progress_struct(real)
     limit_recovery = recovery_functions(real, linear).limit_recovery
@@ -47,10 +48,12 @@ def next_problem_functions(
     begin_dilation, correct_dilation = dilation.begin_dilation, dilation.correct_dilation
     end_dilation = dilation.end_dilation
     shift_velocities = held_state_functions(real, linear).shift_velocities
+    groups = group_functions(real, linear, dynamics_real)
+    begin_groups, begin_afresh = groups.begin_groups, groups.begin_afresh
+    take_start = groups.take_start
     sweep_impulses = impulse_sweep_functions(real, linear, dynamics_real).sweep_impulses
     motion = world_motion_functions(real, linear, dynamics_real, equality, moments)
     measure_velocity = motion.measure_velocity
-    copy_numbers = packed_rows(real).rows_copy
     holds_states = linear is real and not moments
 
     @wp.func(inline=True)
@@ -89,32 +92,39 @@ def next_problem_functions(
         at.coulomb = 0
         release_bounds(sap, world)
         begin_dilation(sap, world, is_solution)
-        at.sweep_iteration = wp.where(at.is_plain != 0, at.iterations + SWEEP_ITERATION, -1)
+        at.sweep_iteration = at.iterations + SWEEP_ITERATION
         at.dilation_round = 0
         at.alpha = real(0.0)
         at.phase = ITERATING
 
     @wp.func(inline=True)
-    def begin_from_sweeps(
+    def begin_again(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
         sap: wp.ref[SapData],
         world: int,
         at: wp.ref[Progress],
     ) -> int:
-        """Begin again from sweeps over the impulses of a heap; return whether it did."""
-        if at.iterations != at.sweep_iteration:
+        """Go on group by group, or from sweeps over the impulses of a heap; return whether it did."""
+        if at.sweep_iteration < 0 or at.iterations < at.sweep_iteration:
             return 0
-        if at.norm <= real(SWEEP_SHARE) * at.scale:
-            at.sweep_iteration = -1  # a pile at rest is as good as solved
-        if at.running == 0 or at.is_posed != 0 or at.sweep_iteration < 0:
+        if at.running == 0 or at.is_posed != 0:
             return 0
+        if at.group_count == 0:
+            if begin_groups(topology, sap, world, at) != 0:
+                return 1
+        elif at.is_fresh == 0:
+            if begin_afresh(topology, sap, world, at) != 0:
+                end_dilation(sap, world)
+                return 1
         at.sweep_iteration = -1
+        if at.is_plain == 0 or at.norm <= real(SWEEP_SHARE) * at.scale:
+            return 0  # a pile at rest is as good as solved
         swept = sweep_impulses(topology, dynamics, sap, world)
         if swept == 0:
             return 0
         if swept < 0:
-            copy_numbers(sap.velocity_start, at.dof0, at.dof_count, sap.velocity, at.dof0)
+            take_start(topology, sap, world, at)
         measure_velocity(topology, dynamics, sap, world)
         end_dilation(sap, world)
         begin_dilation(sap, world, 1)
@@ -124,5 +134,5 @@ def next_problem_functions(
         return 1
 
     return SimpleNamespace(
-        pose_next=pose_next, begin_convex=begin_convex, begin_from_sweeps=begin_from_sweeps
+        pose_next=pose_next, begin_convex=begin_convex, begin_again=begin_again
     )

@@ -42,13 +42,12 @@ def objective_functions(
     def multiply_by_mass(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
         world: int,
         x: wp.array(dtype=real),
         y: wp.array(dtype=real),
     ):
-        """Write A x into y, for all degrees of freedom of the world."""
-        template = topology.world_template[world]
-        first = topology.template_dof[template]
+        """Write A x into y, for all degrees of freedom of the part."""
         dof0 = topology.world_dof[world]
         multiply_rows(
             dynamics.mass_row,
@@ -56,8 +55,9 @@ def objective_functions(
             topology.dof_parent,
             topology.dof_depth,
             topology.dof_row,
-            first,
-            topology.template_dof[template + 1] - first,
+            topology.template_dof[topology.world_template[world]],
+            sap.part_dof[world],
+            sap.part_dof_end[world] - sap.part_dof[world],
             x,
             dof0,
             y,
@@ -69,12 +69,11 @@ def objective_functions(
         topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], sap: wp.ref[SapData], world: int
     ):
         """Write A (v - v*) and A v*."""
-        template = topology.world_template[world]
-        dof0 = topology.world_dof[world]
-        dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
+        dof0 = topology.world_dof[world] + sap.part_dof[world]
+        dof_count = sap.part_dof_end[world] - sap.part_dof[world]
         numbers_subtract(sap.velocity, sap.velocity_free, dof0, dof_count, sap.gradient)
-        multiply_by_mass(topology, dynamics, world, sap.gradient, sap.residual)
-        multiply_by_mass(topology, dynamics, world, sap.velocity_free, sap.momentum_free)
+        multiply_by_mass(topology, dynamics, sap, world, sap.gradient, sap.residual)
+        multiply_by_mass(topology, dynamics, sap, world, sap.velocity_free, sap.momentum_free)
 
     @wp.func(inline=True)
     def evaluate_terms(
@@ -98,7 +97,7 @@ def objective_functions(
         first_tree = topology.template_tree[template]
         dof0 = topology.world_dof[world]
         sums = vec3()
-        for tree in range(topology.template_tree[template + 1] - first_tree):
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
             if sap.tree_active[topology.world_tree[world] + tree] != 0:
                 begin = topology.tree_dof[first_tree + tree]
                 sums = weighted_gradient(
@@ -119,9 +118,8 @@ def objective_functions(
 
         Returns (|D difference|, |D impulse|, 1/2 (v - v*) . impulse), with D as in `gradient_norms`.
         """
-        template = topology.world_template[world]
-        dof0 = topology.world_dof[world]
-        dof_count = topology.template_dof[template + 1] - topology.template_dof[template]
+        dof0 = topology.world_dof[world] + sap.part_dof[world]
+        dof_count = sap.part_dof_end[world] - sap.part_dof[world]
         sums = weighted_errors(sap.dof_impulse, sap.impulse, sap.dof_scale, dof0, dof_count)
         work = numbers_work(sap.dof_impulse, sap.velocity, sap.velocity_free, dof0, dof_count)
         return vec3(wp.sqrt(sums[0]), wp.sqrt(sums[1]), real(0.5) * work)

@@ -38,7 +38,7 @@ def progress_struct(real: Any) -> Any:
     class Progress:
         phase: int
         running: int  # 0: the world is done
-        # Entries of the world.
+        # Entries of the part that is solved.
         dof0: int
         dof_count: int
         tree0: int
@@ -51,6 +51,25 @@ def progress_struct(real: Any) -> Any:
         space_contact_count: int
         space_work_count: int
         coupled_work_count: int
+
+        fits_space: int  # the world has few enough joints for the space of contacts
+
+        # The group whose turn it is (`groups.py`), and the world when groups were found.
+        group: int
+        group_count: int  # 0: the world is solved at once
+        first_slot: int
+        slot_count: int
+        group_constrained: int  # that on which constraints act, or -1
+        group_iteration: int
+        group_solves: int
+        group_recovery: int
+        group_dilation: int
+        is_fresh: int  # the group began again from the start of the step, as a world of its own
+        # Of the groups that had their turns.
+        groups_optimal: int
+        groups_converged: int
+        iterations_most: int
+        group_cost: real  # [J]
 
         # The problem.
         is_plain: int  # the world has neither constraints nor springs

@@ -59,7 +59,6 @@ def sweep_functions(
     ):
         """Write J x, x = `dof_rate`, of all contacts [m/s, rad/s] and equality constraints of the world."""
         template = topology.world_template[world]
-        first_node = topology.template_node[template]
         sweep_velocities(
             sap.node_contact,
             VISITED,
@@ -68,8 +67,9 @@ def sweep_functions(
             topology.node_dof_count,
             topology.node_type,
             topology.node_tree,
-            first_node,
-            topology.template_node[template + 1] - first_node,
+            topology.template_node[template],
+            sap.part_node[world],
+            sap.part_node_end[world],
             topology.world_joint[world],
             dynamics.dof_motion,
             topology.world_dof[world],
@@ -89,13 +89,14 @@ def sweep_functions(
     ):
         """Write the impulses on joints: of their own terms, and J^T gamma of contacts and equalities."""
         template = topology.world_template[world]
-        first_node = topology.template_node[template]
-        node_count = topology.template_node[template + 1] - first_node
         node0 = topology.world_joint[world]
         dof0 = topology.world_dof[world]
-        first = topology.template_dof[template]
-        copy_numbers(sap.dof_impulse, dof0, topology.template_dof[template + 1] - first, sap.impulse, dof0)
-        vectors_clear(sap.node_wrench, node0, node_count)
+        first_node, end_node = sap.part_node[world], sap.part_node_end[world]
+        first_dof = dof0 + sap.part_dof[world]
+        copy_numbers(
+            sap.dof_impulse, first_dof, dof0 + sap.part_dof_end[world] - first_dof, sap.impulse, first_dof
+        )
+        vectors_clear(sap.node_wrench, node0 + first_node, end_node - first_node)
         add_contact_wrenches(topology, sap, world)
         if wp.static(equality):
             add_equality_wrenches(topology, sap, world)
@@ -107,8 +108,9 @@ def sweep_functions(
             topology.node_dof,
             topology.node_dof_count,
             topology.node_type,
+            topology.template_node[template],
             first_node,
-            node_count,
+            end_node,
             node0,
             dynamics.dof_motion,
             dof0,

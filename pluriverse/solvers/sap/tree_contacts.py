@@ -165,6 +165,7 @@ def tree_contact_functions(real: Any, linear: Any, dynamics_real: Any) -> Simple
                 topology.dof_depth,
                 topology.dof_row,
                 first,
+                0,
                 dof_count,
                 sap.space_basis,
                 basis,

@@ -35,6 +35,17 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
     numbers_any = number_functions(real).numbers_any
 
     @wp.func(inline=True)
+    def part_rows(topology: wp.ref[Topology], template: int, begin: int, end: int) -> tuple[int, int]:
+        """Return the range of the packed rows of a range of degrees of freedom, all template-local."""
+        first = topology.template_dof[template]
+        first_row, end_row = int(0), int(topology.template_row_size[template])
+        if begin > 0:
+            first_row = topology.dof_row[first + begin]
+        if first + end < topology.template_dof[template + 1]:
+            end_row = topology.dof_row[first + end]
+        return first_row, end_row
+
+    @wp.func(inline=True)
     def write_joint_hessian(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
@@ -44,19 +55,21 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
     ):
         """Write A + diag(h), with the curvature h of the terms of joints."""
         template = topology.world_template[world]
-        first = topology.template_dof[template]
-        dof0 = topology.world_dof[world]
+        begin, end = sap.part_dof[world], sap.part_dof_end[world]
         row0 = topology.world_row[world]
-        rows_copy(dynamics.mass_row, row0, topology.template_row_size[template], sap.hessian_row, row0)
+        first_row, end_row = part_rows(topology, template, begin, end)
+        rows_copy(
+            dynamics.mass_row, row0 + first_row, end_row - first_row, sap.hessian_row, row0 + first_row
+        )
         diagonal_add(
             sap.hessian_row,
             row0,
             topology.dof_depth,
             topology.dof_row,
-            first,
-            topology.template_dof[template + 1] - first,
+            topology.template_dof[template] + begin,
+            end - begin,
             sap.dof_curvature,
-            dof0,
+            topology.world_dof[world] + begin,
             diag_shift,
         )
 
@@ -89,21 +102,25 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         Where no term of a joint has a curvature, the factors are those of the mass matrix.
         """
         template = topology.world_template[world]
-        first = topology.template_dof[template]
-        first_tree = topology.template_tree[template]
         tree0 = topology.world_tree[world]
         if wp.static(linear is dynamics_real):
-            dof0 = topology.world_dof[world]
+            begin, end = sap.part_dof[world], sap.part_dof_end[world]
+            dof0 = topology.world_dof[world] + begin
             row0 = topology.world_row[world]
-            count = topology.template_dof[template + 1] - first
-            if diag_shift == real(0.0) and numbers_any(sap.dof_curvature, dof0, count) == 0:
-                size = topology.template_row_size[template]
-                rows_copy(dynamics.factor_row, row0, size, sap.hessian_row, row0)
+            if diag_shift == real(0.0) and numbers_any(sap.dof_curvature, dof0, end - begin) == 0:
+                first_row, end_row = part_rows(topology, template, begin, end)
+                size = end_row - first_row
+                rows_copy(dynamics.factor_row, row0 + first_row, size, sap.hessian_row, row0 + first_row)
                 return is_diagonal_positive(
-                    sap.hessian_row, row0, topology.dof_depth, topology.dof_row, first, count
+                    sap.hessian_row,
+                    row0,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    topology.template_dof[template] + begin,
+                    end - begin,
                 )
         write_joint_hessian(topology, dynamics, sap, world, diag_shift)
-        for tree in range(topology.template_tree[template + 1] - first_tree):
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
             if sap.tree_active[tree0 + tree] != 0:
                 if factorize_tree(topology, sap, world, tree) == 0:
                     return 0

@@ -100,8 +100,8 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     """
     vec3, vec6, mat33, mat33_linear = vec3_type(real), vec6_type(real), mat33_type(real), mat33_type(linear)
     contact_terms = {
-        "contact_start": Field("world", int, "first slot"),
-        "contact_count": Field("world", int, "slots in use"),
+        "contact_start": Field("world", int, "first slot, of the part that is solved"),
+        "contact_count": Field("world", int, "slots in use, of that part"),
         "contact_node0": Field("slot", int, "node of the body of shape0 in its template, -1 for none"),
         "contact_node1": Field("slot", int, "node of the body of shape1 in its template, -1 for none"),
         "contact_dof0": Field("slot", int, "last degree of freedom that moves that body, -1 for none"),
@@ -121,6 +121,8 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "contact_bound": Field("slot", real, "normal impulse that bounds friction [N·s], negative: convex"),
         "contact_bound_change": Field("slot", real, "its last difference from gamma_n [N·s]"),
         "contact_work_max": Field("slot", real, "largest work in the step [J] (`recovery.py`)"),
+        "contact_place": Field("slot", int, "slot among those of its group (`groups.py`)"),
+        "contact_home": Field("slot", int, "slot that collision gave it"),
         "contact_mu_moment": Field("moment slot", vec3, "coefficients (rolling twice, torsional) [m]"),
         "contact_ra": Field("moment slot", real, "regularization R_a [1/(kg·m²)]"),
     }
@@ -140,6 +142,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     }
     equality_terms = {
         "equality_start": Field("world + 1", int, "first equality constraint"),
+        "equality_end": Field("world", int, "the one behind the last of the part that is solved"),
         "equality": Field("equality", equality_term_struct(real), "the term"),
     }
     spring_terms = {
@@ -206,6 +209,17 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "block_value": Field("block", linear, "column-major blocks of coupled trees"),
         "coupled_work": Field("coupled work", linear, "scratch of `math.vector_cholesky`"),
     }
+    # What stages of Newton's method go over: all of a world, or what a group spans (`groups.py`).
+    parts = {
+        "part_tree": Field("world", int, "first tree, template-local"),
+        "part_tree_end": Field("world", int, "the tree behind the last"),
+        "part_node": Field("world", int, "first node"),
+        "part_node_end": Field("world", int, "the node behind the last"),
+        "part_dof": Field("world", int, "first degree of freedom"),
+        "part_dof_end": Field("world", int, "that behind the last"),
+        "tree_group": Field("tree", int, "group of the tree, -1 for none"),
+        "group_contact_end": Field("tree", int, "slot behind the last contact of a group"),
+    }
     contact_stiffness = {
         "stiffness_work": Field("stiffness work", linear, "sums of some contacts (`contact_stiffness`)"),
     }
@@ -249,6 +263,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         | direction
         | sweeps
         | hessian
+        | parts
         | contact_stiffness
         | contact_weight
         | contact_space
@@ -347,7 +362,7 @@ class SapWorkspace:
         sizes["spring"] = springs["spring_entry_start"].size - 1 if "spring_dof" in springs else 0
         sizes["spring entry"] = springs["spring_dof"].size if "spring_dof" in springs else 0
         given = {
-            "contact_start": contacts.slot_start,
+            "contact_start": wp.clone(contacts.slot_start),
             "equality_start": wp.array(equality_start, dtype=int, device=model.device),
             **springs,
             **self._interleave(sizes["slot"], model.device),
@@ -364,9 +379,9 @@ class SapWorkspace:
         sizes["stiffness work"] = model.world_count * STIFFNESS_WORK_SIZE
         sizes["coupled work"] = model.world_count * self.coupled_work_count
         sizes["chain"] = model.world_count * CHAIN_REGION * self.chain_capacity
+        # Of larger worlds, groups may be small enough.
         self.space_dof_count = max(
-            (template.dof_count for template in model.templates if template.dof_count <= SPACE_DOFS_MAX),
-            default=0,
+            (min(template.dof_count, SPACE_DOFS_MAX) for template in model.templates), default=0
         )
         capacity = int(self.contact_capacity.max(initial=0))
         # Three constraints between joints take the room of a contact.
