@@ -94,6 +94,20 @@ _GRADIENT = """
     return {sum0, sum1, sum2};
 """
 
+_PRODUCTS = """
+    const V* a = x.data + first;
+    const V* b = y.data + first;
+    const V* c = z.data + first;
+    const V* d = direction.data + first;
+    V sum0 = sums[0], sum1 = sums[1], sum2 = sums[2];
+    for (int e = 0; e < count; ++e) {
+        sum0 += a[e] * d[e];
+        sum1 += b[e] * d[e];
+        sum2 += c[e] * d[e];
+    }
+    return {sum0, sum1, sum2};
+"""
+
 _WEIGHTED_SQUARE = """
     const V* a = x.data + first;
     const float* w = weight.data + base;
@@ -144,6 +158,8 @@ def number_functions(real: Any) -> SimpleNamespace:
     - `weighted_errors(x, expected, weight, first, count) -> vec3`: the sums of w (x - expected)^2 and w x^2.
     - `weighted_gradient(residual, impulse, momentum, weight, sums, first, count, out) -> vec3`: out <-
       residual - impulse. Returns `sums` with those of w out^2, w (residual + momentum)^2 and w impulse^2.
+    - `direction_products(x, y, z, direction, sums, first, count) -> vec3`: `sums` with the sums of the products
+      of x, y and z with the direction.
     - `weighted_square(x, weight, base, index, first_index, first, count) -> real`: the sum of w x^2, with the
       weights at `base + index`.
     - `split_kick(force, product, has_products, dt, velocity, kick, first, count) -> int`: velocity <- dt
@@ -202,6 +218,17 @@ def number_functions(real: Any) -> SimpleNamespace:
         out: wp.array[real],
     ) -> vec3: ...
 
+    @wp.func_native(types + _PRODUCTS)
+    def direction_products(
+        x: wp.array[real],
+        y: wp.array[real],
+        z: wp.array[real],
+        direction: wp.array[real],
+        sums: vec3,
+        first: int,
+        count: int,
+    ) -> vec3: ...
+
     @wp.func_native(types + _WEIGHTED_SQUARE)
     def weighted_square(
         x: wp.array[real],
@@ -244,6 +271,7 @@ def number_functions(real: Any) -> SimpleNamespace:
         numbers_work=numbers_work,
         weighted_errors=weighted_errors,
         weighted_gradient=weighted_gradient,
+        direction_products=direction_products,
         weighted_square=weighted_square,
         split_kick=split_kick,
         join_kick=join_kick,

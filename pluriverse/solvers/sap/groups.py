@@ -260,7 +260,7 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
         at.coulomb = 0
         at.few_contacts = 0
         at.is_plain = int(sap.equality_start[world] == sap.equality_end[world])
-        at.sweep_iteration = at.group_iteration
+        at.turning_iteration = at.group_iteration
         at.recovery_round = at.group_recovery
         at.dilation_round = at.group_dilation
         at.running = 1
@@ -314,8 +314,8 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
     def begin_groups(
         topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, at: wp.ref[Progress]
     ) -> int:
-        if sap.spring_start[world] != sap.spring_start[world + 1]:
-            return 0  # those go over all of the world
+        if at.tree_count < 2 or sap.spring_start[world] != sap.spring_start[world + 1]:
+            return 0  # springs go over all of the world
         first_slot, slot_count = sap.contact_start[world], sap.contact_count[world]
         count = sort_by_group(topology, sap, world, at)
         if count < 2:

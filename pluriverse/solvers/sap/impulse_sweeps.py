@@ -24,8 +24,6 @@ from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import SWEEP_NUMBERS, sap_struct
 from pluriverse.types import JointType
 
-# Iterations of Newton's method before sweeps: bodies at rest take one, and settling piles two or three.
-SWEEP_ITERATION = wp.constant(2)
 # Gradient above which sweeps follow, as a share of the momenta. A pile of 64 boxes that settles has at most
 # 0.05 by then, and ends within ten iterations; sweeps, which begin from no impulses, made that thirty. Heaps
 # that fall have more, up to all.

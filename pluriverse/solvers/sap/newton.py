@@ -139,7 +139,7 @@ def _kernels(
         at.few_contacts = 1
         at.is_plain = 1
         at.dilation_round = DILATION_ROUNDS_MAX  # none
-        at.sweep_iteration = -1
+        at.turning_iteration = -1
         at.starts = 1
         at.alpha = real(1.0)
         if wp.static(equality):

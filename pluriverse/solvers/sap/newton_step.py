@@ -13,6 +13,7 @@ import warp as wp
 from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
+from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_space import contact_space_functions
@@ -50,8 +51,9 @@ def newton_step_functions(
     begin_convex = next_problem_functions(real, linear, dynamics_real, equality, moments).begin_convex
     numbers = number_functions(real)
     numbers_add, numbers_linear = numbers.numbers_add, numbers.numbers_linear
-    numbers_dot = numbers.numbers_dot
+    direction_products = numbers.direction_products
     numbers_clear = packed_rows(real).numbers_clear
+    vec3 = vec3_type(real)
     holds_states = linear is real and not moments
 
     @wp.func(inline=True)
@@ -155,6 +157,40 @@ def newton_step_functions(
         return ok
 
     @wp.func(inline=True)
+    def add_momenta(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, share: real, at: wp.ref[Progress]
+    ):
+        """Add the momenta of a share of the direction to A (v - v*)."""
+        for tree in range(at.tree_count):
+            if sap.tree_active[at.tree0 + tree] != 0:
+                begin = topology.tree_dof[at.first_tree + tree]
+                size = topology.tree_dof_end[at.first_tree + tree] - begin
+                numbers_add(
+                    sap.direction_momentum, topology.world_dof[world] + begin, size, share, sap.residual
+                )
+
+    @wp.func(inline=True)
+    def direction_slopes(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, at: wp.ref[Progress]
+    ) -> vec3:
+        """Return the products of gradient, A (v - v*) and A dv with the direction dv."""
+        sums = vec3()
+        for tree in range(at.tree_count):
+            if sap.tree_active[at.tree0 + tree] != 0:
+                begin = topology.tree_dof[at.first_tree + tree]
+                size = topology.tree_dof_end[at.first_tree + tree] - begin
+                sums = direction_products(
+                    sap.gradient,
+                    sap.residual,
+                    sap.direction_momentum,
+                    sap.direction,
+                    sums,
+                    topology.world_dof[world] + begin,
+                    size,
+                )
+        return sums
+
+    @wp.func(inline=True)
     def step_held(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
@@ -167,7 +203,7 @@ def newton_step_functions(
         at.iterations += 1
         at.alpha = real(0.0)
         numbers_add(sap.direction, at.dof0, at.dof_count, real(1.0), sap.velocity)
-        numbers_add(sap.direction_momentum, at.dof0, at.dof_count, real(1.0), sap.residual)
+        add_momenta(topology, sap, world, real(1.0), at)
         measure_velocity(topology, dynamics, sap, world)
 
     @wp.func(inline=True)
@@ -186,16 +222,17 @@ def newton_step_functions(
         if at.keeps_factors == 0:
             line = Line()
             line.cost = at.cost
-            line.slope = numbers_dot(sap.gradient, sap.direction, at.dof0, at.dof_count)
+            products = direction_slopes(topology, sap, world, at)
+            line.slope = products[0]
             line.energy = at.energy
-            line.energy_slope = numbers_dot(sap.residual, sap.direction, at.dof0, at.dof_count)
-            line.energy_curvature = numbers_dot(sap.direction_momentum, sap.direction, at.dof0, at.dof_count)
+            line.energy_slope = products[1]
+            line.energy_curvature = products[2]
             found = search_line(topology, sap, world, options, line, is_exact, at.coulomb)
             at.alpha = found[0]
             at.trials += int(found[1])
             fault = found[2]
         if fault == real(0.0):
-            numbers_add(sap.direction_momentum, at.dof0, at.dof_count, at.alpha, sap.residual)
+            add_momenta(topology, sap, world, at.alpha, at)
             at.step = at.alpha
             at.iterations += 1
         elif is_exact != 0:

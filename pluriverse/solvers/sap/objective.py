@@ -47,22 +47,27 @@ def objective_functions(
         x: wp.array(dtype=real),
         y: wp.array(dtype=real),
     ):
-        """Write A x into y, for all degrees of freedom of the part."""
+        """Write A x into y, for the degrees of freedom of active trees."""
+        template = topology.world_template[world]
+        first_tree = topology.template_tree[template]
         dof0 = topology.world_dof[world]
-        multiply_rows(
-            dynamics.mass_row,
-            topology.world_row[world],
-            topology.dof_parent,
-            topology.dof_depth,
-            topology.dof_row,
-            topology.template_dof[topology.world_template[world]],
-            sap.part_dof[world],
-            sap.part_dof_end[world] - sap.part_dof[world],
-            x,
-            dof0,
-            y,
-            dof0,
-        )
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
+            if sap.tree_active[topology.world_tree[world] + tree] != 0:
+                begin = topology.tree_dof[first_tree + tree]
+                multiply_rows(
+                    dynamics.mass_row,
+                    topology.world_row[world],
+                    topology.dof_parent,
+                    topology.dof_depth,
+                    topology.dof_row,
+                    topology.template_dof[template],
+                    begin,
+                    topology.tree_dof_end[first_tree + tree] - begin,
+                    x,
+                    dof0,
+                    y,
+                    dof0,
+                )
 
     @wp.func(inline=stages_inline())
     def begin_momenta(
