@@ -127,6 +127,7 @@ def test_errors_gradients_and_work_are_sums_of_the_range():
         sums[0] = numbers.weighted_errors(a, b, weight, FIRST, DOF_COUNT)
         start = wp.vec3d(wp.float64(1.0), wp.float64(2.0), wp.float64(3.0))
         sums[1] = numbers.weighted_gradient(a, b, c, weight, start, FIRST, DOF_COUNT, out)
+        sums[2] = numbers.direction_products(a, b, c, weight, start, FIRST, DOF_COUNT)
         work[0] = numbers.numbers_work(a, b, c, FIRST, DOF_COUNT)
         flags[0] = numbers.numbers_any(a, FIRST, DOF_COUNT)
         flags[1] = numbers.numbers_any(work, 1, 1)
@@ -136,7 +137,7 @@ def test_errors_gradients_and_work_are_sums_of_the_range():
     a, b, c = rng.normal(size=(3, size))
     weight = rng.uniform(size=size)
     arrays = [wp.array(x, dtype=wp.float64, device="cpu") for x in (a, b, c, weight, np.full(size, 7.0))]
-    sums = wp.zeros(2, dtype=wp.vec3d, device="cpu")
+    sums = wp.zeros(3, dtype=wp.vec3d, device="cpu")
     work, flags = wp.zeros(2, dtype=wp.float64, device="cpu"), wp.full(2, 7, dtype=int, device="cpu")
     wp.launch(compute, dim=1, inputs=[*arrays, sums, work, flags], device="cpu")
     part = slice(FIRST, FIRST + DOF_COUNT)
@@ -146,6 +147,7 @@ def test_errors_gradients_and_work_are_sums_of_the_range():
     np.testing.assert_array_equal(arrays[4].numpy(), expected)
     wanted = [[weight @ (a - b) ** 2, weight @ a**2, 0.0]]
     wanted += [[1.0 + weight @ (a - b) ** 2, 2.0 + weight @ (a + c) ** 2, 3.0 + weight @ b**2]]
+    wanted += [[1.0 + a @ weight, 2.0 + b @ weight, 3.0 + c @ weight]]
     rounding = 2.0**-52
     np.testing.assert_allclose(sums.numpy(), wanted, rtol=8 * DOF_COUNT * rounding)
     np.testing.assert_allclose(work.numpy()[0], a @ (b - c), atol=8 * DOF_COUNT * rounding, rtol=0.0)

@@ -25,7 +25,7 @@ def make_kernel(real):
         x: wp.array[wp.float64],
         y: wp.array[wp.float64],
     ):
-        multiply_rows(H, shift, parent, depth, row, shift, dof_count, x, shift, y, shift)
+        multiply_rows(H, shift, parent, depth, row, 0, shift, dof_count, x, 0, y, 0)
 
     return multiply
 
@@ -34,7 +34,7 @@ def multiply(kernel, real, rows, parent, depth, row, x):
     """Return the product, which is asked for in the middle of arrays that hold NaN and other trees."""
     arrays = [
         wp.array(np.r_[np.full(SHIFT, 99), one].astype(np.int32), dtype=int, device="cpu")
-        for one in (parent, depth, row)
+        for one in (np.where(parent < 0, -1, parent + SHIFT), depth, row)
     ]
     H, given = (
         wp.array(np.r_[np.full(SHIFT, np.nan), one], dtype=kind, device="cpu")

@@ -75,7 +75,13 @@ _FIND = (
     _WORLD
     + _CONTACTS
     + """
-    for (int tree = 0; tree < tree_count; ++tree) group_of[tree] = sap.tree_active.data[tree0 + tree] ? tree : -1;
+    int left = 0;
+    for (int tree = 0; tree < tree_count; ++tree) {
+        // What moves as it is told touches any group, and is in none.
+        const bool takes_part = sap.tree_active.data[tree0 + tree] && !dynamics.tree_prescribed.data[tree0 + tree];
+        group_of[tree] = takes_part ? tree : -1;
+        left += takes_part;
+    }
     // Of trees that touch, the first stands for all.
     auto find = [&](int tree) {
         while (group_of[tree] != tree) tree = group_of[tree] = group_of[group_of[tree]];
@@ -87,6 +93,8 @@ _FIND = (
     };
     auto join = [&](const int node_a, const int node_b) {
         const int a = find(tree_of(node_a)), b = find(tree_of(node_b));
+        if (a == b) return;
+        --left;
         if (a < b) group_of[b] = a;
         else group_of[a] = b;
     };
@@ -98,12 +106,13 @@ _FIND = (
         for (const int dof : dofs) {
             if (term.kind == OFF || dof < 0) continue;
             const int node = topology.dof_node.data[topology.template_dof.data[tmpl] + dof];
+            if (group_of[tree_of(node)] < 0) continue;
             if (constrained >= 0) join(node, constrained);
             constrained = node;
         }
     }
     int last_a = -1, last_b = -1;
-    for (int slot = slot0; slot < slot_end; ++slot) {
+    for (int slot = slot0; slot < slot_end && left > 1; ++slot) {
         if (!acts(slot) || integer(sap.contact_dof0, slot) < 0 || integer(sap.contact_dof1, slot) < 0) continue;
         const int node_a = integer(sap.contact_node0, slot), node_b = integer(sap.contact_node1, slot);
         if (node_a == last_a && node_b == last_b) continue;
@@ -111,6 +120,7 @@ _FIND = (
         last_b = node_b;
         join(node_a, node_b);
     }
+    if (left < 2) return 0;
     int* ends = sap.group_contact_end.data + tree0;
     int count = 0;
     for (int tree = 0; tree < tree_count; ++tree)
@@ -119,7 +129,6 @@ _FIND = (
         if (group_of[tree] < 0) continue;
         if (group_of[tree] == tree) ends[tree] = count++;
     }
-    if (count < 2) return count;
     for (int tree = tree_count - 1; tree >= 0; --tree)
         if (group_of[tree] >= 0) group_of[tree] = ends[group_of[tree]];
 
@@ -164,13 +173,12 @@ _ENTER = (
         const int node_begin = topology.tree_node.data[first_tree + tree];
         int* marks = sap.node_contact.data + node0;
         const bool is_member = group_of[tree] == group;
-        // What moves as it is told touches any group.
         if (is_member || (group_of[tree] < 0 && marks[node_begin] != 0)) {
             if (begin > tree) begin = tree;
             end = tree + 1;
         }
-        sap.tree_active.data[tree0 + tree] = is_member;
         if (group_of[tree] < 0) continue;
+        sap.tree_active.data[tree0 + tree] = is_member;
         const int node_end = topology.tree_node_end.data[first_tree + tree];
         for (int node = node_begin; node < node_end; ++node)
             if (marks[node] == VISITED || marks[node] == -VISITED) marks[node] = is_member ? VISITED : -VISITED;
@@ -217,10 +225,11 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
     """Return the functions of this stage for the given precisions.
 
     - `take_world(topology, sap, world)`: let stages go over all of the world.
-    - `begin_groups(topology, sap, world, at)`: begin with the first of two or more groups; return whether it
+    - `begin_groups(topology, dynamics, sap, world, at)`: begin with the first of two or more groups; return whether it
       did.
     - `next_group(topology, sap, world, at)`: go on with the next group, or back to the world after the last.
     """
+    DynamicsData = workspace_struct(dynamics_real)
     SapData, Progress = sap_struct(real, linear), progress_struct(real)
     vec3 = vec3_type(real)
     copy_numbers = packed_rows(real).rows_copy
@@ -231,7 +240,11 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
 
     @wp.func_native(types + _FIND)
     def sort_by_group(
-        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, at: wp.ref[Progress]
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
+        at: wp.ref[Progress],
     ) -> int: ...
 
     @wp.func_native(types + _ENTER)
@@ -312,12 +325,16 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
 
     @wp.func
     def begin_groups(
-        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, at: wp.ref[Progress]
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
+        at: wp.ref[Progress],
     ) -> int:
         if at.tree_count < 2 or sap.spring_start[world] != sap.spring_start[world + 1]:
             return 0  # springs go over all of the world
         first_slot, slot_count = sap.contact_start[world], sap.contact_count[world]
-        count = sort_by_group(topology, sap, world, at)
+        count = sort_by_group(topology, dynamics, sap, world, at)
         if count < 2:
             return 0
         at.first_slot = first_slot

@@ -120,7 +120,7 @@ def next_problem_functions(
         if at.running == 0 or at.is_posed != 0:
             return 0
         if at.group_count == 0:
-            if begin_groups(topology, sap, world, at) != 0:
+            if begin_groups(topology, dynamics, sap, world, at) != 0:
                 return 1
         elif at.is_fresh == 0:
             if begin_afresh(topology, sap, world, at) != 0:
