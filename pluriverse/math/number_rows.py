@@ -158,8 +158,8 @@ def number_functions(real: Any) -> SimpleNamespace:
     - `weighted_errors(x, expected, weight, first, count) -> vec3`: the sums of w (x - expected)^2 and w x^2.
     - `weighted_gradient(residual, impulse, momentum, weight, sums, first, count, out) -> vec3`: out <-
       residual - impulse. Returns `sums` with those of w out^2, w (residual + momentum)^2 and w impulse^2.
-    - `direction_products(x, y, z, direction, sums, first, count) -> vec3`: `sums` with the sums of the products
-      of x, y and z with the direction.
+    - `direction_products(x, y, z, direction, sums, first, count) -> vec3`: `sums` with the sums of the
+      products of x, y and z with the direction.
     - `weighted_square(x, weight, base, index, first_index, first, count) -> real`: the sum of w x^2, with the
       weights at `base + index`.
     - `split_kick(force, product, has_products, dt, velocity, kick, first, count) -> int`: velocity <- dt

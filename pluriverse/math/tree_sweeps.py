@@ -146,8 +146,8 @@ def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
       node_begin, node_end, node0, motion, dof0, tree_drift, tree0, drifting, dof_rate, rate)`: the velocity
       of each node with a positive mark, with the drift of its tree if `drifting` is 1.
     - `sweep_wrenches(mark, plain, parent, node_dof, node_dof_count, node_type, first, node_begin,
-      node_end, node0, motion, dof0, wrench, dof_impulse)`: adds what the wrenches do to each degree of freedom to `dof_impulse`, and
-      to each node's wrench those of the nodes below.
+      node_end, node0, motion, dof0, wrench, dof_impulse)`: adds what the wrenches do to each degree of
+      freedom to `dof_impulse`, and to each node's wrench those of the nodes below.
 
     - `vectors_clear(vectors, first, count)`: sets a range of vectors to 0.
 

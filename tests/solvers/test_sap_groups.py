@@ -1,5 +1,7 @@
 """Groups: what does not touch moves as in a world of its own, whatever else is in its world."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,9 @@ LEG = """
 def _crawler(place: int, mimics: bool) -> ModelBuilder:
     """Return a limp robot on four flat feet, which touch the ground at sixteen points."""
     legs = "".join(
-        LEG.format(x=0.15 * a, y=0.1 * b, name=f"_{a}_{b}".replace("-", "m")) for a in (-1, 1) for b in (-1, 1)
+        LEG.format(x=0.15 * a, y=0.1 * b, name=f"_{a}_{b}".replace("-", "m"))
+        for a in (-1, 1)
+        for b in (-1, 1)
     )
     torso = '<geom type="box" size="0.2 0.1 0.04" mass="4"/>'
     body = f'<body name="torso" pos="{SPACING * (place + 1)} 0 0.221"><freejoint/>{torso}{legs}</body>'
@@ -55,7 +59,7 @@ def _push(model: Model, speeds: list[float], *, threads: int = 1) -> Simulation:
     simulation = Simulation(model, SolverSAP(model), dt=DT, threads=threads)
     simulation.prepare()
     rates, starts = simulation.state.joint_qd.numpy(), model.joint_qd_start.numpy()
-    free = [int(a) for a, b in zip(starts[:-1], starts[1:], strict=True) if b - a == 6]
+    free = [int(a) for a, b in itertools.pairwise(starts) if b - a == 6]
     for index, dof in enumerate(free):
         speed = speeds[index % len(speeds)]
         rates[dof : dof + 2] = speed, 0.3 * speed
@@ -66,7 +70,7 @@ def _push(model: Model, speeds: list[float], *, threads: int = 1) -> Simulation:
 SPEEDS = [1.0, 1.5, 2.0]
 
 
-@pytest.mark.parametrize(("boxes", "mimics"), [(0, ()), (3, ()), (0, (1,)), (3, (0, 2))])
+@pytest.mark.parametrize(("boxes", "mimics"), [(0, ()), (3, ()), (0, (1,))])
 def test_robots_that_do_not_touch_move_as_each_does_alone(boxes, mimics):
     """Three robots on 48 points, too many for the space of contacts at once; alone each has its exact law.
 
@@ -78,7 +82,7 @@ def test_robots_that_do_not_touch_move_as_each_does_alone(boxes, mimics):
     assert report.unconverged_step_count == 0
     assert report.contact_count_peak >= 48
     # Sliding boxes may be solved all at once, before groups are looked for.
-    assert report.approximated_step_count <= (6 if boxes else 0)
+    assert report.approximated_step_count <= (1 if boxes else 0)
     for place in range(3):
         alone = _push(_world((place,), 0, mimics).finalize("cpu"), [SPEEDS[place]])
         alone.step(60)
@@ -112,8 +116,8 @@ def test_groups_leave_contacts_and_marks_as_they_were():
     assert 0.5 * weight[0] < carried[0] < weight[0]  # its legs give way
 
 
-def test_the_gradient_of_all_groups_is_that_of_the_minimum():
-    """Two heaps of nine boxes, solved by turns, end where the gradient of the world is nothing."""
+def test_impulses_of_all_groups_are_what_their_bodies_gain():
+    """Two heaps of nine boxes that fall, solved in turns: m (v' - v - g h) is the impulse on each box."""
     builder = ModelBuilder()
     builder.add_ground_plane()
     rng = np.random.default_rng(5)
@@ -126,11 +130,18 @@ def test_the_gradient_of_all_groups_is_that_of_the_minimum():
     model = builder.finalize("cpu")
     solver = SolverSAP(model)
     simulation = Simulation(model, solver, dt=DT, threads=1, record=False)
-    grouped = 0
+    mass = model.body_mass.numpy().astype(np.float64)
+    grouped, before = 0, np.zeros((model.body_count, 3))
     for _ in range(60):
-        solver.workspace and solver.workspace.tree_group.fill_(-2)
+        if solver.workspace is not None:
+            solver.workspace.tree_group.fill_(-2)
         simulation.step()
         grouped += int((solver.workspace.tree_group.numpy() >= 0).any())
+        velocity = simulation.state.body_qd.numpy()[:, :3].astype(np.float64)
+        force = solver.body_contact_force(simulation.contacts).numpy()[:, :3]
+        gained = mass[:, None] * (velocity - before - [0.0, 0.0, -9.81 * DT])
+        np.testing.assert_allclose(gained, DT * force, rtol=0.0, atol=1e-4 * mass.max())
+        before = velocity
     assert grouped > 10
     assert solver.unconverged_step_count.numpy()[0] == 0
 
@@ -167,10 +178,10 @@ def test_two_groups_touch_one_body_that_moves_as_it_is_told():
 
 def test_worlds_of_groups_have_the_bits_they_have_alone():
     """In a batch with other worlds, and on two threads."""
-    worlds = [((0, 1, 2), 3), ((0,), 0), ((1, 2), 6)]
+    worlds = [((0, 1, 2), 3, ()), ((0,), 0, ()), ((1, 2), 6, (1,)), ((0, 1), 0, (0, 1))]
     builder = ModelBuilder()
-    for places, boxes in worlds:
-        builder.add_world(_world(places, boxes))
+    for world in worlds:
+        builder.add_world(_world(*world))
     found = []
     for threads in (1, 2):
         simulation = _push(builder.finalize("cpu"), [1.3], threads=threads)
@@ -178,8 +189,8 @@ def test_worlds_of_groups_have_the_bits_they_have_alone():
         found.append(simulation.state.joint_q.numpy())
     np.testing.assert_array_equal(found[0], found[1])
     begin = 0
-    for places, boxes in worlds:
-        alone = _push(_world(places, boxes).finalize("cpu"), [1.3])
+    for world in worlds:
+        alone = _push(_world(*world).finalize("cpu"), [1.3])
         alone.step(40)
         coords = alone.state.joint_q.numpy()
         np.testing.assert_array_equal(found[0][begin : begin + len(coords)], coords)

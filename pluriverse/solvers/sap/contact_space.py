@@ -514,9 +514,7 @@ def contact_space_functions(
                 if sap.tree_active[tree0 + tree] != 0:
                     begin = topology.tree_dof[first_tree + tree]
                     size = topology.tree_dof_end[first_tree + tree] - begin
-                    numbers_add(
-                        sap.direction_momentum, world_dof0 + begin, size, real(1.0), sap.direction
-                    )
+                    numbers_add(sap.direction_momentum, world_dof0 + begin, size, real(1.0), sap.direction)
             listed = count
             known = count
             solves += 1

@@ -3,11 +3,11 @@
 Reads   dof_terms, node_contact, tree_active, nodes and regularizations of contacts
 Writes  tree_group; for the group whose turn it is, the part that stages go over and what is active in it
 
-In a heap that falls, few bodies are still on their way when most have found their place. Solved at once, they
-share one line search and one end: a body that strikes the ground shortens the steps of all, and what has
-converged is factorized until the last has. So where Newton's method has gone on for some iterations, bodies
-without contacts between them take turns. The minimum is the same, since costs of different groups have no
-velocity in common.
+Solved at once, robots and heaps of one world share one line search and one end: a body that strikes the ground
+shortens the steps of all, and what has converged is factorized until the last has. Nor has the space of
+contacts (`contact_space.py`) room for all of them. So bodies without contacts between them take turns, and
+groups of few contacts begin anew there. Costs of different groups have no velocity in common, so nothing else
+changes: a robot moves as in a world of its own.
 
 The contacts of a group are to follow each other, so their records are moved for that time. All else stays in
 its place: what does not take part has no active trees, and marks of bodies and terms of joints below 0.
@@ -78,7 +78,8 @@ _FIND = (
     int left = 0;
     for (int tree = 0; tree < tree_count; ++tree) {
         // What moves as it is told touches any group, and is in none.
-        const bool takes_part = sap.tree_active.data[tree0 + tree] && !dynamics.tree_prescribed.data[tree0 + tree];
+        const bool is_told = dynamics.tree_prescribed.data[tree0 + tree];
+        const bool takes_part = sap.tree_active.data[tree0 + tree] && !is_told;
         group_of[tree] = takes_part ? tree : -1;
         left += takes_part;
     }
@@ -113,7 +114,8 @@ _FIND = (
     }
     int last_a = -1, last_b = -1;
     for (int slot = slot0; slot < slot_end && left > 1; ++slot) {
-        if (!acts(slot) || integer(sap.contact_dof0, slot) < 0 || integer(sap.contact_dof1, slot) < 0) continue;
+        if (integer(sap.contact_dof0, slot) < 0 || integer(sap.contact_dof1, slot) < 0) continue;
+        if (!acts(slot)) continue;
         const int node_a = integer(sap.contact_node0, slot), node_b = integer(sap.contact_node1, slot);
         if (node_a == last_a && node_b == last_b) continue;
         last_a = node_a;
@@ -180,8 +182,10 @@ _ENTER = (
         if (group_of[tree] < 0) continue;
         sap.tree_active.data[tree0 + tree] = is_member;
         const int node_end = topology.tree_node_end.data[first_tree + tree];
-        for (int node = node_begin; node < node_end; ++node)
-            if (marks[node] == VISITED || marks[node] == -VISITED) marks[node] = is_member ? VISITED : -VISITED;
+        for (int node = node_begin; node < node_end; ++node) {
+            const bool is_visited = marks[node] == VISITED || marks[node] == -VISITED;
+            if (is_visited) marks[node] = is_member ? VISITED : -VISITED;
+        }
         const int dof_end = topology.tree_dof_end.data[first_tree + tree];
         for (int dof = topology.tree_dof.data[first_tree + tree]; dof < dof_end; ++dof) {
             int& terms = sap.dof_terms.data[dof0 + dof];
@@ -225,8 +229,10 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
     """Return the functions of this stage for the given precisions.
 
     - `take_world(topology, sap, world)`: let stages go over all of the world.
-    - `begin_groups(topology, dynamics, sap, world, at)`: begin with the first of two or more groups; return whether it
-      did.
+    - `begin_groups(topology, dynamics, sap, world, at)`: begin with the first of two or more groups; return
+      whether there are as many.
+    - `begin_afresh(topology, sap, world, at)`: begin a group of few contacts anew; return whether it is one.
+    - `take_start(topology, sap, world, at)`: go back to the velocities at which the iteration started.
     - `next_group(topology, sap, world, at)`: go on with the next group, or back to the world after the last.
     """
     DynamicsData = workspace_struct(dynamics_real)
@@ -249,7 +255,12 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
 
     @wp.func_native(types + _ENTER)
     def enter_group(
-        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, group: int, constrained: int, first_slot: int
+        topology: wp.ref[Topology],
+        sap: wp.ref[SapData],
+        world: int,
+        group: int,
+        constrained: int,
+        first_slot: int,
     ): ...
 
     @wp.func_native(types + _LEAVE)

@@ -264,9 +264,7 @@ def newton_step_functions(
             at.starts = 1
             return
         if at.coulomb != 0 and (at.few_contacts == 0 or at.iterations >= at.coulomb_end):
-            at.closes = int(
-                at.iterations + at.solves == 0 and start == START_OLD and at.fits_space != 0
-            )
+            at.closes = int(at.iterations + at.solves == 0 and start == START_OLD and at.fits_space != 0)
             begin_convex(sap, world, wp.where(at.iterations > 0, 1, start), at)
             return  # the gradient is another one now
         if at.phase == SOLVING:

@@ -34,8 +34,8 @@ from pluriverse.solvers.sap.recovery import recovery_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 from pluriverse.solvers.sap.world_motion import world_motion_functions
 
-# Iterations of Newton's method before groups take turns and heaps begin again from sweeps: bodies at rest take
-# one, and settling piles two or three.
+# Iterations of Newton's method before groups take turns and heaps begin again from sweeps: bodies at rest
+# take one, and settling piles two or three.
 TURNING_ITERATION = wp.constant(2)
 # Where trees have more degrees of freedom than this in the mean, groups take turns at once. Small bodies on
 # the ground are solved all together, in less time than one after the other.
@@ -142,6 +142,4 @@ def next_problem_functions(
         at.alpha = real(0.0)
         return 1
 
-    return SimpleNamespace(
-        pose_next=pose_next, begin_convex=begin_convex, begin_again=begin_again
-    )
+    return SimpleNamespace(pose_next=pose_next, begin_convex=begin_convex, begin_again=begin_again)

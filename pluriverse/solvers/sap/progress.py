@@ -78,7 +78,7 @@ def progress_struct(real: Any) -> Any:
         few_contacts: int  # 0: the space of contacts is of no use to this world
         recovery_round: int
         dilation_round: int
-        turning_iteration: int  # at which a heap starts again from sweeps over its impulses, or -1
+        turning_iteration: int  # from which groups take turns and heaps begin again from sweeps, or -1
         is_posed: int  # another problem was posed: its gradient is to be evaluated
 
         # The point.

@@ -58,9 +58,7 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         begin, end = sap.part_dof[world], sap.part_dof_end[world]
         row0 = topology.world_row[world]
         first_row, end_row = part_rows(topology, template, begin, end)
-        rows_copy(
-            dynamics.mass_row, row0 + first_row, end_row - first_row, sap.hessian_row, row0 + first_row
-        )
+        rows_copy(dynamics.mass_row, row0 + first_row, end_row - first_row, sap.hessian_row, row0 + first_row)
         diagonal_add(
             sap.hessian_row,
             row0,
