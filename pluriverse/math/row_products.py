@@ -94,7 +94,7 @@ def multiply_rows_function(real: Any, real_vector: Any) -> Any:
     """Return `multiply_rows` for rows of `real` and vectors of `real_vector`.
 
     `multiply_rows(H, base, parent, depth, row, first, begin, count, x, xbase, y, ybase)`: y <- H x, for
-    `count` degrees of freedom of a world from its `begin` on, made of whole trees that are numbered depth first.
+    `count` degrees of freedom of a world from its `begin` on, made of whole trees, numbered depth first.
     """
     types = f"using T = {CTYPE[real]}; using V = {CTYPE[real_vector]};"
 

@@ -3,9 +3,9 @@
 Reads   dof_terms, node_contact, tree_active, nodes and regularizations of contacts
 Writes  tree_group; for the group whose turn it is, the part that stages go over and what is active in it
 
-Solved at once, robots and heaps of one world share one line search and one end: a body that strikes the ground
-shortens the steps of all, and what has converged is factorized until the last has. Nor has the space of
-contacts (`contact_space.py`) room for all of them. So bodies without contacts between them take turns, and
+Solved at once, robots and heaps of one world share one line search and one end: a body that strikes the
+ground shortens the steps of all, and what has converged is factorized until the last has. Nor has the space
+of contacts (`contact_space.py`) room for all of them. So bodies without contacts between them take turns, and
 groups of few contacts begin anew there. Costs of different groups have no velocity in common, so nothing else
 changes: a robot moves as in a world of its own.
 
