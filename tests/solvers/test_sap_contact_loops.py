@@ -440,6 +440,7 @@ def test_there_is_room_for_a_few_contacts(sap):
     assert counts() == list(range(SPACE_CONTACTS_MAX + 1))
     assert counts(3) == [0, 1, 2, 3]
     sap.equality_start.assign([0, 1])
+    sap.equality_end.fill_(1)
     assert counts() == list(range(half + 1))
     sap.contact_dof0.assign(np.where(np.arange(CONTACT_COUNT) < 2, -1, 0))
     assert counts() == list(range(half + 2))
