@@ -1,7 +1,7 @@
 """Robots in motion with nothing set: both solvers against `mujoco.rollout` on the same MJCF file.
 
 `python -m benchmarks.motion [--robots go1 g1 anymal hand arm] [--motions standing random limp falling]
-[--worlds 64] [--threads 1] [--newton-python PYTHON] [--physx-python PYTHON] [--check]`
+[--worlds 64] [--together 1] [--threads 1] [--newton-python PYTHON] [--physx-python PYTHON] [--check]`
 
 One call makes the four steps of 5 ms of a control step, as in reinforcement learning. All contestants read
 one file, get the same starts and the same random targets, and take turns, so that whatever else the machine
@@ -333,6 +333,7 @@ def main() -> None:
     parser.add_argument("--motions", nargs="+", default=motions, choices=motions)
     parser.add_argument("--contestants", nargs="+", default=list(CONTESTANTS), choices=list(CONTESTANTS))
     parser.add_argument("--worlds", type=positive_count, default=64)
+    parser.add_argument("--together", type=positive_count, default=1, help="of the robot in each world")
     parser.add_argument("--threads", type=positive_count, default=1)
     parser.add_argument("--rounds", type=positive_count, default=7)
     parser.add_argument("--control-steps", type=positive_count, default=25, help="control steps of a round")
@@ -353,7 +354,9 @@ def main() -> None:
         for robot in arguments.robots:
             for name in arguments.motions:
                 try:
-                    scene = write_motion(robot, Motion(name), arguments.worlds, Path(folder))
+                    scene = write_motion(
+                        robot, Motion(name), arguments.worlds, Path(folder), arguments.together
+                    )
                 except FileNotFoundError as error:
                     console.print(f"{robot} {name}: left out: {error}", highlight=False)
                     continue

@@ -28,6 +28,8 @@ FALL_CONTROL_STEPS = 25
 # Half the edge of the cube of the arm [m], and its distance from the arm's base [m].
 CUBE_HALF_SIZE = 0.0225
 CUBE_DISTANCE = 0.45
+# Where there are several robots in a world: how many stand in a row, and how far they are apart [m].
+ROW_LENGTH, PLACE_SIZE = 4, 1.5
 # The arm with its hand down over the cube [rad], and its fingers [m]: just clear of the cube, and so closed
 # that they hold it with 4.5 N.
 ARM_POSE = (0.0, 0.383, 0.0, -2.53, 0.0, 2.913, 0.785)
@@ -87,8 +89,12 @@ class MovingScene:
             return cls(path, saved["qpos"], saved["targets"], bool(saved["restarts"]))
 
 
-def write_motion(robot: str, motion: Motion, world_count: int, folder: Path) -> MovingScene:
+def write_motion(
+    robot: str, motion: Motion, world_count: int, folder: Path, together: int = 1
+) -> MovingScene:
     """Write the file of a robot for one kind of motion and return it with its starts and targets.
+
+    A world has as many of the robot `together`.
 
     Raises:
         FileNotFoundError: If the robot is not there.
@@ -110,6 +116,8 @@ def write_motion(robot: str, motion: Motion, world_count: int, folder: Path) -> 
             spec.delete(actuator)
         spec.keys[0].ctrl = []
         hold = hold[:0]
+    if together > 1:
+        spec, hold = _put_together(spec, together), np.tile(hold, together)
     model = spec.compile()
     path.write_text(spec.to_xml())
 
@@ -122,6 +130,36 @@ def write_motion(robot: str, motion: Motion, world_count: int, folder: Path) -> 
     if restarts:
         _lift_and_turn(model, starts, CUBE_DROP_HEIGHT if robot == "arm" else DROP_HEIGHT, rng)
     return MovingScene(path, starts, hold + noise, restarts)
+
+
+def _put_together(spec: "mujoco.MjSpec", count: int) -> "mujoco.MjSpec":  # noqa: F821
+    """Return a world of as many copies of all that is in the file, in rows, on one ground."""
+    import mujoco
+
+    key, source = spec.keys[0], spec.compile()
+    files = {mesh.name: str(Path(spec.meshdir) / mesh.file) for mesh in spec.meshes}
+    world = mujoco.MjSpec()
+    world.option.timestep, world.option.integrator = spec.option.timestep, spec.option.integrator
+    world.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.0, 0.0, 1.0])
+    starts = []
+    for index in range(count):
+        place = np.array([index % ROW_LENGTH, index // ROW_LENGTH, 0.0]) * PLACE_SIZE
+        copy = spec.copy()
+        copy.delete(copy.keys[0])
+        copy.nkey = 0
+        for mesh in copy.meshes:
+            mesh.file = files[mesh.name]
+        for geom in list(copy.worldbody.geoms):
+            if geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
+                copy.delete(geom)
+        world.attach(copy, prefix=f"{index}_", frame=world.worldbody.add_frame(pos=place))
+        qpos = np.array(key.qpos, dtype=np.float64)
+        for joint in np.flatnonzero(source.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
+            address = source.jnt_qposadr[joint]
+            qpos[address : address + 3] += place
+        starts.append(qpos)
+    world.add_key(name=key.name, qpos=np.concatenate(starts), ctrl=np.tile(key.ctrl, count))
+    return world
 
 
 def _add_cube(spec: "mujoco.MjSpec") -> None:  # noqa: F821

@@ -362,3 +362,21 @@ def test_falling_cubes_begin_clear_of_the_arm(tmp_path):
         data.qpos[:] = start
         mujoco.mj_forward(model, data)
         assert data.ncon == 0
+
+
+@pytest.mark.skipif(not (ASSETS / "unitree_go1").is_dir(), reason="needs the robots of the tests' assets")
+def test_robots_of_one_world_start_apart_and_have_targets_of_their_own(tmp_path):
+    """Five copies of a Go1 in rows of four on one ground, each at the height of the one alone."""
+    import mujoco
+
+    alone = write_motion("go1", Motion.RANDOM, 2, tmp_path)
+    scene = write_motion("go1", Motion.RANDOM, 2, tmp_path, together=5)
+    model = mujoco.MjModel.from_xml_path(str(scene.path))
+    assert (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).sum() == 1
+    assert scene.targets.shape == (64, 2, 5 * alone.targets.shape[2])
+    starts = scene.qpos[0].reshape(5, -1)
+    np.testing.assert_allclose(starts[:, 2:], np.tile(alone.qpos[0, 2:], (5, 1)))
+    np.testing.assert_allclose(
+        starts[:, :2] - alone.qpos[0, :2], 1.5 * np.array([[0, 0], [1, 0], [2, 0], [3, 0], [0, 1]])
+    )
+    assert not np.allclose(scene.targets[..., :12], scene.targets[..., 12:24])
