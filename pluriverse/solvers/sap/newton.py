@@ -266,6 +266,7 @@ def _kernels(
         at.tree0 = topology.world_tree[world]
         at.first_tree = first_tree
         at.tree_count = topology.template_tree[template + 1] - first_tree
+        at.begins_old = int(start == START_OLD)
         at.fits_space = int(at.dof_count <= space_dof_count)
         at.region = region
         at.space_dof_count = space_dof_count

@@ -22,7 +22,7 @@ from pluriverse.solvers.sap.line_search import line_search_functions, line_struc
 from pluriverse.solvers.sap.next_problem import next_problem_functions
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.options import newton_options_struct
-from pluriverse.solvers.sap.progress import CHECKING, ITERATING, SOLVING, START_OLD, progress_struct
+from pluriverse.solvers.sap.progress import CHECKING, ITERATING, SOLVING, progress_struct
 from pluriverse.solvers.sap.tree_contacts import tree_contact_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 from pluriverse.solvers.sap.world_motion import world_motion_functions
@@ -264,7 +264,7 @@ def newton_step_functions(
             at.starts = 1
             return
         if at.coulomb != 0 and (at.few_contacts == 0 or at.iterations >= at.coulomb_end):
-            at.closes = int(at.iterations + at.solves == 0 and start == START_OLD and at.fits_space != 0)
+            at.closes = int(at.iterations + at.solves == 0 and at.begins_old != 0 and at.fits_space != 0)
             begin_convex(sap, world, wp.where(at.iterations > 0, 1, start), at)
             return  # the gradient is another one now
         if at.phase == SOLVING:

@@ -126,6 +126,12 @@ def next_problem_functions(
             if begin_afresh(topology, sap, world, at) != 0:
                 end_dilation(sap, world)
                 return 1
+            if at.iterations == 0 and at.begins_old != 0 and at.dof_count <= at.space_dof_count:
+                # It may begin closer to free motion, as it would alone.
+                at.closes = 1
+                at.is_fresh = 1
+                at.turning_iteration = TURNING_ITERATION
+                return 1
         at.turning_iteration = -1
         if at.is_plain == 0 or at.norm <= real(SWEEP_SHARE) * at.scale:
             return 0  # a pile at rest is as good as solved

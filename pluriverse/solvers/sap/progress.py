@@ -82,6 +82,7 @@ def progress_struct(real: Any) -> Any:
         is_posed: int  # another problem was posed: its gradient is to be evaluated
 
         # The point.
+        begins_old: int  # the iteration began at the velocities of the last step
         starts: int  # velocities of terms are to be measured
         closes: int  # it may begin closer to free motion
         has_momenta: int  # `residual` holds A (v - v*)
