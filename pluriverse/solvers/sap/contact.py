@@ -2,7 +2,7 @@
 
 Reads   contacts, body poses and motion subspaces of the dynamics, materials and masses of the model
 Writes  per contact: bodies, frame, lever arms, phi0, regularization R and bias v_hat; node_contact,
-        tree_active
+        tree_active; the part that stages go over, which is all of a world (`groups.py`)
 
 Regularization is that of [Castro2022] section V: dissipation and compliance give R_n, stiction R_t = sigma w.
 
@@ -24,6 +24,7 @@ from pluriverse.model import Contacts, Model, Topology
 from pluriverse.model.contacts import stored_contact_count
 from pluriverse.solvers.sap.contact_blocks import contact_block_functions
 from pluriverse.solvers.sap.contact_inputs import LEFT_OUT, ContactInputs, ContactOptions
+from pluriverse.solvers.sap.groups import group_functions
 from pluriverse.solvers.sap.workspace import PRESCRIBED, SapWorkspace, sap_struct
 
 
@@ -31,6 +32,7 @@ from pluriverse.solvers.sap.workspace import PRESCRIBED, SapWorkspace, sap_struc
 def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     names = (real, linear, dynamics_real, weight_real)
+    take_world = group_functions(real, linear, dynamics_real).take_world
     set_slots = contact_block_functions(*names).set_slots
 
     @wp.kernel(enable_backward=False, module=kernel_module("pluriverse.solvers.sap.contact", *names))
@@ -59,6 +61,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> Si
             if inputs.shares_chains != 0 and worlds[0] >= 0:
                 region = worlds[0]
 
+            take_world(topology, sap, world)
             integers_clear(sap.node_contact, node0, node_count)
             # A tree takes part if any of its terms is present.
             first_tree = topology.template_tree[template]

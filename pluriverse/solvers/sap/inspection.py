@@ -12,7 +12,6 @@ from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
-from pluriverse.solvers.sap.groups import group_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.objective import objective_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
@@ -44,7 +43,6 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
     evaluate_terms, gradient_norms = objective.evaluate_terms, objective.gradient_norms
     measure_velocity = world_motion_functions(real, linear, dynamics_real, equality, moments).measure_velocity
     joint_impulses = sweep_functions(real, linear, dynamics_real, equality, moments).joint_impulses
-    take_world = group_functions(real, linear, dynamics_real).take_world
     hessian = hessian_functions(real, linear, dynamics_real, equality, moments)
     find_coupling, assemble = hessian.find_coupling, hessian.assemble
     names = (real, linear, dynamics_real)
@@ -64,7 +62,6 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments
         world = worlds[slot]
         if world < 0:
             return
-        take_world(topology, sap, world)
         measure_velocity(topology, dynamics, sap, world)
         begin_momenta(topology, dynamics, sap, world)
         evaluate_terms(topology, sap, world, dt, 1)

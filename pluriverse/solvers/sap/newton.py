@@ -70,8 +70,7 @@ def _kernels(
     problem = next_problem_functions(real, linear, dynamics_real, equality, moments)
     pose_next, begin_again = problem.pose_next, problem.begin_again
     groups = group_functions(real, linear, dynamics_real)
-    take_world, next_group = groups.take_world, groups.next_group
-    take_start = groups.take_start
+    next_group, take_start = groups.next_group, groups.take_start
     only_couples_joints = joint_coupling_functions(real, linear).only_couples_joints
     release_bounds = friction_bound_functions(real, linear).release_bounds
     end_dilation = dilation_functions(real, linear).end_dilation
@@ -259,7 +258,6 @@ def _kernels(
         """Minimize the objective of a world; `region` is that whose scratch it takes."""
         template = topology.world_template[world]
         first_dof, first_tree = topology.template_dof[template], topology.template_tree[template]
-        take_world(topology, sap, world)
         at = Progress()
         at.dof0 = topology.world_dof[world]
         at.dof_count = topology.template_dof[template + 1] - first_dof
