@@ -64,7 +64,7 @@ def progress_struct(real: Any) -> Any:
         group_solves: int
         group_recovery: int
         group_dilation: int
-        is_fresh: int  # the group began again from the start of the step, as a world of its own
+        is_fresh: int  # the group has begun again, from the start of the step or closer to free motion
         # Of the groups that had their turns.
         groups_optimal: int
         groups_converged: int
