@@ -48,6 +48,7 @@ from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.active_trees import active_dofs_function
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.contact_list import contact_list_functions
 from pluriverse.solvers.sap.coulomb import coulomb_functions
@@ -103,6 +104,7 @@ def contact_space_functions(
     numbers = number_functions(real)
     numbers_add, numbers_linear = numbers.numbers_add, numbers.numbers_linear
     numbers_subtract = numbers.numbers_subtract
+    active_dofs = active_dofs_function(real, linear)
     mobility = contact_mobility_functions(linear, real)
     contact_mobility, spread_impulse = mobility.contact_mobility, mobility.spread_impulse
     add_velocities = mobility.add_velocities
@@ -411,14 +413,10 @@ def contact_space_functions(
         Writes the part of contacts of 1/2 (v' - v*)^T A (v' - v*) at its end to `cost`, too. Where it did not
         with Coulomb's law, bounds of friction may have changed.
         """
-        template = topology.world_template[world]
         dof_count = sap.part_dof_end[world] - sap.part_dof[world]
         if dof_count > dof_capacity:
             return 0  # before anything is written: where no world is small enough there is no scratch
-        world_dof0 = topology.world_dof[world]
-        dof0 = world_dof0 + sap.part_dof[world]
-        first_tree = topology.template_tree[template]
-        tree0 = topology.world_tree[world]
+        dof0 = topology.world_dof[world] + sap.part_dof[world]
         first_part, end_part = sap.part_tree[world], sap.part_tree_end[world]
         start = sap.contact_start[world]
         contact0 = region * contact_capacity
@@ -469,16 +467,15 @@ def contact_space_functions(
             numbers_clear(sap.direction, dof0, dof_count)
             numbers_subtract(sap.velocity_free, sap.velocity, dof0, dof_count, sap.direction_momentum)
             for tree in range(first_part, end_part):
-                if sap.tree_active[tree0 + tree] != 0:
-                    begin = topology.tree_dof[first_tree + tree]
-                    end = topology.tree_dof_end[first_tree + tree]
+                begin, size = active_dofs(topology, sap, world, tree)
+                if size > 0:
                     numbers_linear(
                         sap.dof_impulse,
                         sap.dof_curvature,
                         diag_shift,
                         sap.direction_momentum,
-                        world_dof0 + begin,
-                        end - begin,
+                        begin,
+                        size,
                         sap.direction,
                     )
                     solve_tree_up(topology, sap, world, tree)
@@ -508,13 +505,10 @@ def contact_space_functions(
             if solved == 0:
                 return 0
             for tree in range(first_part, end_part):
-                if sap.tree_active[tree0 + tree] != 0:
+                begin, size = active_dofs(topology, sap, world, tree)
+                if size > 0:
                     solve_tree_down(topology, sap, world, tree)
-            for tree in range(first_part, end_part):
-                if sap.tree_active[tree0 + tree] != 0:
-                    begin = topology.tree_dof[first_tree + tree]
-                    size = topology.tree_dof_end[first_tree + tree] - begin
-                    numbers_add(sap.direction_momentum, world_dof0 + begin, size, real(1.0), sap.direction)
+                    numbers_add(sap.direction_momentum, begin, size, real(1.0), sap.direction)
             listed = count
             known = count
             solves += 1

@@ -10,7 +10,7 @@ groups of few contacts begin anew there. Costs of different groups have no veloc
 changes: a robot moves as in a world of its own.
 
 The contacts of a group are to follow each other, so their records are moved for that time. All else stays in
-its place: what does not take part has no active trees, and marks of bodies and terms of joints below 0.
+its place, and is marked where it does not take part.
 """
 
 import functools
@@ -23,6 +23,7 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import CTYPE, packed_rows
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.active_trees import active_dofs_function
 from pluriverse.solvers.sap.equality import OFF
 from pluriverse.solvers.sap.progress import ITERATING, progress_struct
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, VISITED, sap_struct
@@ -163,8 +164,26 @@ _FIND = (
 """
 )
 
+_MEMBER = """
+    // What does not take part has no active trees, and marks of nodes and terms of joints below 0.
+    auto set_member = [&](const int tree, const bool is_member) {
+        sap.tree_active.data[tree0 + tree] = is_member;
+        const int node_end = topology.tree_node_end.data[first_tree + tree];
+        for (int node = topology.tree_node.data[first_tree + tree]; node < node_end; ++node) {
+            int& mark = sap.node_contact.data[node0 + node];
+            if (mark == VISITED || mark == -VISITED) mark = is_member ? VISITED : -VISITED;
+        }
+        const int dof_end = topology.tree_dof_end.data[first_tree + tree];
+        for (int dof = topology.tree_dof.data[first_tree + tree]; dof < dof_end; ++dof) {
+            int& terms = sap.dof_terms.data[dof0 + dof];
+            if ((terms > 0) != is_member) terms = -terms;
+        }
+    };
+"""
+
 _ENTER = (
     _WORLD
+    + _MEMBER
     + """
     const int* ends = sap.group_contact_end.data + tree0;
     const int start = group > 0 ? ends[group - 1] : first_slot;
@@ -172,25 +191,13 @@ _ENTER = (
     sap.contact_count.data[world] = ends[group] - start;
     int begin = tree_count, end = 0;
     for (int tree = 0; tree < tree_count; ++tree) {
-        const int node_begin = topology.tree_node.data[first_tree + tree];
-        int* marks = sap.node_contact.data + node0;
+        const int root = node0 + topology.tree_node.data[first_tree + tree];
         const bool is_member = group_of[tree] == group;
-        if (is_member || (group_of[tree] < 0 && marks[node_begin] != 0)) {
+        if (is_member || (group_of[tree] < 0 && sap.node_contact.data[root] != 0)) {
             if (begin > tree) begin = tree;
             end = tree + 1;
         }
-        if (group_of[tree] < 0) continue;
-        sap.tree_active.data[tree0 + tree] = is_member;
-        const int node_end = topology.tree_node_end.data[first_tree + tree];
-        for (int node = node_begin; node < node_end; ++node) {
-            const bool is_visited = marks[node] == VISITED || marks[node] == -VISITED;
-            if (is_visited) marks[node] = is_member ? VISITED : -VISITED;
-        }
-        const int dof_end = topology.tree_dof_end.data[first_tree + tree];
-        for (int dof = topology.tree_dof.data[first_tree + tree]; dof < dof_end; ++dof) {
-            int& terms = sap.dof_terms.data[dof0 + dof];
-            terms = (terms > 0) == is_member ? terms : -terms;
-        }
+        if (group_of[tree] >= 0) set_member(tree, is_member);
     }
     set_part(begin, end, group == constrained);
 """
@@ -198,6 +205,7 @@ _ENTER = (
 
 _LEAVE = (
     _WORLD
+    + _MEMBER
     + """
     sap.contact_start.data[world] = first_slot;
     sap.contact_count.data[world] = slot_count;
@@ -205,20 +213,8 @@ _LEAVE = (
     + _CONTACTS
     + """
     move_records(sap.contact_home);
-    for (int tree = 0; tree < tree_count; ++tree) {
-        if (group_of[tree] < 0) continue;
-        sap.tree_active.data[tree0 + tree] = 1;
-        const int node_end = topology.tree_node_end.data[first_tree + tree];
-        for (int node = topology.tree_node.data[first_tree + tree]; node < node_end; ++node) {
-            int& mark = sap.node_contact.data[node0 + node];
-            if (mark < 0) mark = -mark;
-        }
-        const int dof_end = topology.tree_dof_end.data[first_tree + tree];
-        for (int dof = topology.tree_dof.data[first_tree + tree]; dof < dof_end; ++dof) {
-            int& terms = sap.dof_terms.data[dof0 + dof];
-            if (terms < 0) terms = -terms;
-        }
-    }
+    for (int tree = 0; tree < tree_count; ++tree)
+        if (group_of[tree] >= 0) set_member(tree, true);
     set_part(0, tree_count, true);
 """
 )
@@ -232,12 +228,13 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
     - `begin_groups(topology, dynamics, sap, world, at)`: begin with the first of two or more groups; return
       whether there are as many.
     - `begin_afresh(topology, sap, world, at)`: begin a group of few contacts anew; return whether it is one.
-    - `take_start(topology, sap, world, at)`: go back to the velocities at which the iteration started.
+    - `take_start(topology, sap, world)`: go back to the velocities at which the iteration started.
     - `next_group(topology, sap, world, at)`: go on with the next group, or back to the world after the last.
     """
     DynamicsData = workspace_struct(dynamics_real)
     SapData, Progress = sap_struct(real, linear), progress_struct(real)
     vec3 = vec3_type(real)
+    active_dofs = active_dofs_function(real, linear)
     copy_numbers = packed_rows(real).rows_copy
     types = f"using V = {CTYPE[real]}; constexpr int VISITED = {int(VISITED)}, OFF = {int(OFF)};"
 
@@ -300,14 +297,11 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
         at.alpha = real(0.0)
 
     @wp.func(inline=True)
-    def take_start(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, at: wp.ref[Progress]):
+    def take_start(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int):
         """Go back to the velocities at which the iteration started."""
-        for tree in range(at.tree_count):
-            if sap.tree_active[at.tree0 + tree] != 0:
-                begin = topology.tree_dof[at.first_tree + tree]
-                size = topology.tree_dof_end[at.first_tree + tree] - begin
-                begin += topology.world_dof[world]
-                copy_numbers(sap.velocity_start, begin, size, sap.velocity, begin)
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
+            begin, size = active_dofs(topology, sap, world, tree)
+            copy_numbers(sap.velocity_start, begin, size, sap.velocity, begin)
 
     @wp.func
     def begin_afresh(
@@ -324,7 +318,7 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
             return 0
         for slot in range(start, start + sap.contact_count[world]):
             sap.contact_impulse[slot] = vec3()
-        take_start(topology, sap, world, at)
+        take_start(topology, sap, world)
         at.is_fresh = 1
         at.starts = 1
         at.iterations = 0

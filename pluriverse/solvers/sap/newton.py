@@ -176,7 +176,7 @@ def _kernels(
                 at.phase = ITERATING
                 at.few_contacts = 1
                 release_bounds(sap, world)
-                take_start(topology, sap, world, at)
+                take_start(topology, sap, world)
             measure_velocity(topology, dynamics, sap, world)
         if at.phase == ITERATING and at.has_momenta == 0:
             at.has_momenta = 1

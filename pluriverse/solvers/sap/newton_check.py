@@ -14,6 +14,7 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.active_trees import active_dofs_function
 from pluriverse.solvers.sap.contact_space import TOLERANCE_DOUBLE, TOLERANCE_SINGLE
 from pluriverse.solvers.sap.held_states import held_state_functions
 from pluriverse.solvers.sap.joint_pieces import joint_piece_functions
@@ -56,6 +57,7 @@ def newton_check_functions(
     measure_direction = motion.measure_direction
     may_keep_factors = kept_factor_functions(real).may_keep_factors
     extend_impulses = held_state_functions(real, linear).extend_impulses
+    active_dofs = active_dofs_function(real, linear)
     numbers_clear = packed_rows(real).numbers_clear
     numbers = number_functions(real)
     numbers_subtract, numbers_work = numbers.numbers_subtract, numbers.numbers_work
@@ -106,12 +108,9 @@ def newton_check_functions(
     ):
         """Take the first step towards free motion."""
         numbers_clear(sap.direction, at.dof0, at.dof_count)
-        for tree in range(at.tree_count):
-            if sap.tree_active[at.tree0 + tree] != 0:
-                begin = topology.tree_dof[at.first_tree + tree]
-                size = topology.tree_dof_end[at.first_tree + tree] - begin
-                begin += topology.world_dof[world]
-                numbers_subtract(sap.velocity_free, sap.velocity, begin, size, sap.direction)
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
+            begin, size = active_dofs(topology, sap, world, tree)
+            numbers_subtract(sap.velocity_free, sap.velocity, begin, size, sap.direction)
         at.step = real(CLOSING_SHARE)
         measure_direction(topology, dynamics, sap, world)
         at.has_momenta = 0
@@ -138,12 +137,9 @@ def newton_check_functions(
                 begin_closer(topology, dynamics, sap, world, at)
                 return 0
         work = real(0.0)
-        for tree in range(at.tree_count):
-            if sap.tree_active[at.tree0 + tree] != 0:
-                begin = topology.tree_dof[at.first_tree + tree]
-                count = topology.tree_dof_end[at.first_tree + tree] - begin
-                begin += topology.world_dof[world]
-                work += numbers_work(sap.residual, sap.velocity, sap.velocity_free, begin, count)
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
+            begin, count = active_dofs(topology, sap, world, tree)
+            work += numbers_work(sap.residual, sap.velocity, sap.velocity_free, begin, count)
         at.energy = real(0.5) * work
         at.cost_before = at.cost
         at.cost = at.energy + at.term_cost

@@ -16,6 +16,7 @@ from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.active_trees import active_dofs_function
 from pluriverse.solvers.sap.contact_space import contact_space_functions
 from pluriverse.solvers.sap.hessian import hessian_functions
 from pluriverse.solvers.sap.line_search import line_search_functions, line_struct
@@ -52,6 +53,7 @@ def newton_step_functions(
     numbers = number_functions(real)
     numbers_add, numbers_linear = numbers.numbers_add, numbers.numbers_linear
     direction_products = numbers.direction_products
+    active_dofs = active_dofs_function(real, linear)
     numbers_clear = packed_rows(real).numbers_clear
     vec3 = vec3_type(real)
     holds_states = linear is real and not moments
@@ -132,12 +134,9 @@ def newton_step_functions(
         if at.keeps_factors == 0:
             assemble_world(topology, options, dynamics, sap, world, at)
         numbers_clear(sap.direction, at.dof0, at.dof_count)
-        for tree in range(at.tree_count):
-            if sap.tree_active[at.tree0 + tree] != 0:
-                begin = topology.tree_dof[at.first_tree + tree]
-                size = topology.tree_dof_end[at.first_tree + tree] - begin
-                begin += topology.world_dof[world]
-                numbers_add(sap.gradient, begin, size, real(-1.0), sap.direction)
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
+            begin, size = active_dofs(topology, sap, world, tree)
+            numbers_add(sap.gradient, begin, size, real(-1.0), sap.direction)
         ok = factorize_and_solve(
             topology,
             dynamics,
@@ -161,13 +160,9 @@ def newton_step_functions(
         topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, share: real, at: wp.ref[Progress]
     ):
         """Add the momenta of a share of the direction to A (v - v*)."""
-        for tree in range(at.tree_count):
-            if sap.tree_active[at.tree0 + tree] != 0:
-                begin = topology.tree_dof[at.first_tree + tree]
-                size = topology.tree_dof_end[at.first_tree + tree] - begin
-                numbers_add(
-                    sap.direction_momentum, topology.world_dof[world] + begin, size, share, sap.residual
-                )
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
+            begin, size = active_dofs(topology, sap, world, tree)
+            numbers_add(sap.direction_momentum, begin, size, share, sap.residual)
 
     @wp.func(inline=True)
     def direction_slopes(
@@ -175,19 +170,11 @@ def newton_step_functions(
     ) -> vec3:
         """Return the products of gradient, A (v - v*) and A dv with the direction dv."""
         sums = vec3()
-        for tree in range(at.tree_count):
-            if sap.tree_active[at.tree0 + tree] != 0:
-                begin = topology.tree_dof[at.first_tree + tree]
-                size = topology.tree_dof_end[at.first_tree + tree] - begin
-                sums = direction_products(
-                    sap.gradient,
-                    sap.residual,
-                    sap.direction_momentum,
-                    sap.direction,
-                    sums,
-                    topology.world_dof[world] + begin,
-                    size,
-                )
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
+            begin, size = active_dofs(topology, sap, world, tree)
+            sums = direction_products(
+                sap.gradient, sap.residual, sap.direction_momentum, sap.direction, sums, begin, size
+            )
         return sums
 
     @wp.func(inline=True)

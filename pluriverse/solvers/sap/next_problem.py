@@ -130,6 +130,7 @@ def next_problem_functions(
                 # It may begin closer to free motion, as it would alone.
                 at.closes = 1
                 at.is_fresh = 1
+                at.solves = 0
                 at.turning_iteration = TURNING_ITERATION
                 return 1
         at.turning_iteration = -1
@@ -139,7 +140,7 @@ def next_problem_functions(
         if swept == 0:
             return 0
         if swept < 0:
-            take_start(topology, sap, world, at)
+            take_start(topology, sap, world)
         measure_velocity(topology, dynamics, sap, world)
         end_dilation(sap, world)
         begin_dilation(sap, world, 1)

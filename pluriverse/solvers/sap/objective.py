@@ -12,6 +12,7 @@ from pluriverse.math.precision import vec3_type
 from pluriverse.math.row_products import multiply_rows_function
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.active_trees import active_dofs_function
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.joint_objective import joint_objective_functions
@@ -34,6 +35,7 @@ def objective_functions(
     evaluate_equalities = equality_functions(real, linear).evaluate_equalities
     evaluate_springs = spring_functions(real, linear).evaluate_springs
     multiply_rows = multiply_rows_function(dynamics_real, real)
+    active_dofs = active_dofs_function(real, linear)
     numbers = number_functions(real)
     numbers_subtract, numbers_work = numbers.numbers_subtract, numbers.numbers_work
     weighted_errors, weighted_gradient = numbers.weighted_errors, numbers.weighted_gradient
@@ -48,26 +50,23 @@ def objective_functions(
         y: wp.array(dtype=real),
     ):
         """Write A x into y, for the degrees of freedom of active trees."""
-        template = topology.world_template[world]
-        first_tree = topology.template_tree[template]
         dof0 = topology.world_dof[world]
         for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
-            if sap.tree_active[topology.world_tree[world] + tree] != 0:
-                begin = topology.tree_dof[first_tree + tree]
-                multiply_rows(
-                    dynamics.mass_row,
-                    topology.world_row[world],
-                    topology.dof_parent,
-                    topology.dof_depth,
-                    topology.dof_row,
-                    topology.template_dof[template],
-                    begin,
-                    topology.tree_dof_end[first_tree + tree] - begin,
-                    x,
-                    dof0,
-                    y,
-                    dof0,
-                )
+            begin, size = active_dofs(topology, sap, world, tree)
+            multiply_rows(
+                dynamics.mass_row,
+                topology.world_row[world],
+                topology.dof_parent,
+                topology.dof_depth,
+                topology.dof_row,
+                topology.template_dof[topology.world_template[world]],
+                begin - dof0,
+                size,
+                x,
+                dof0,
+                y,
+                dof0,
+            )
 
     @wp.func(inline=stages_inline())
     def begin_momenta(
@@ -98,23 +97,12 @@ def objective_functions(
     @wp.func(inline=stages_inline())
     def gradient_norms(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> vec3:
         """Write the gradient; return (|D grad|, |D A v|, |D impulse|), D = diag(A)^-1/2, of active trees."""
-        template = topology.world_template[world]
-        first_tree = topology.template_tree[template]
-        dof0 = topology.world_dof[world]
         sums = vec3()
         for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
-            if sap.tree_active[topology.world_tree[world] + tree] != 0:
-                begin = topology.tree_dof[first_tree + tree]
-                sums = weighted_gradient(
-                    sap.residual,
-                    sap.impulse,
-                    sap.momentum_free,
-                    sap.dof_scale,
-                    sums,
-                    dof0 + begin,
-                    topology.tree_dof_end[first_tree + tree] - begin,
-                    sap.gradient,
-                )
+            begin, size = active_dofs(topology, sap, world, tree)
+            sums = weighted_gradient(
+                sap.residual, sap.impulse, sap.momentum_free, sap.dof_scale, sums, begin, size, sap.gradient
+            )
         return vec3(wp.sqrt(sums[0]), wp.sqrt(sums[1]), wp.sqrt(sums[2]))
 
     @wp.func(inline=True)

@@ -35,15 +35,20 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
     numbers_any = number_functions(real).numbers_any
 
     @wp.func(inline=True)
-    def part_rows(topology: wp.ref[Topology], template: int, begin: int, end: int) -> tuple[int, int]:
-        """Return the range of the packed rows of a range of degrees of freedom, all template-local."""
+    def take_rows(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, source: wp.array(dtype=dynamics_real)
+    ):
+        """Copy the packed rows of the part that is solved from those of the dynamics."""
+        template = topology.world_template[world]
         first = topology.template_dof[template]
+        begin, end = sap.part_dof[world], sap.part_dof_end[world]
         first_row, end_row = int(0), int(topology.template_row_size[template])
         if begin > 0:
             first_row = topology.dof_row[first + begin]
         if first + end < topology.template_dof[template + 1]:
             end_row = topology.dof_row[first + end]
-        return first_row, end_row
+        row0 = topology.world_row[world] + first_row
+        rows_copy(source, row0, end_row - first_row, sap.hessian_row, row0)
 
     @wp.func(inline=True)
     def write_joint_hessian(
@@ -56,12 +61,10 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         """Write A + diag(h), with the curvature h of the terms of joints."""
         template = topology.world_template[world]
         begin, end = sap.part_dof[world], sap.part_dof_end[world]
-        row0 = topology.world_row[world]
-        first_row, end_row = part_rows(topology, template, begin, end)
-        rows_copy(dynamics.mass_row, row0 + first_row, end_row - first_row, sap.hessian_row, row0 + first_row)
+        take_rows(topology, sap, world, dynamics.mass_row)
         diagonal_add(
             sap.hessian_row,
-            row0,
+            topology.world_row[world],
             topology.dof_depth,
             topology.dof_row,
             topology.template_dof[template] + begin,
@@ -104,14 +107,11 @@ def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleN
         if wp.static(linear is dynamics_real):
             begin, end = sap.part_dof[world], sap.part_dof_end[world]
             dof0 = topology.world_dof[world] + begin
-            row0 = topology.world_row[world]
             if diag_shift == real(0.0) and numbers_any(sap.dof_curvature, dof0, end - begin) == 0:
-                first_row, end_row = part_rows(topology, template, begin, end)
-                size = end_row - first_row
-                rows_copy(dynamics.factor_row, row0 + first_row, size, sap.hessian_row, row0 + first_row)
+                take_rows(topology, sap, world, dynamics.factor_row)
                 return is_diagonal_positive(
                     sap.hessian_row,
-                    row0,
+                    topology.world_row[world],
                     topology.dof_depth,
                     topology.dof_row,
                     topology.template_dof[template] + begin,
