@@ -41,6 +41,15 @@ _POINT = """
     }
 """
 
+_WRENCH = """
+    const int* up = dof_parent.data + first;
+    for (int j = last; j >= 0; j = up[j]) {
+        const T* s = (const T*)(motion.data + base + j);
+        x.data[entry + j * stride] += torque[0] * V(s[0]) + torque[1] * V(s[1]) + torque[2] * V(s[2])
+            + (force[0] * V(s[3]) + force[1] * V(s[4]) + force[2] * V(s[5]));
+    }
+"""
+
 _PROJECT = """
     const int* up = dof_parent.data + first;
     const int* deep = dof_depth.data + first;
@@ -84,6 +93,9 @@ def body_contact_functions(linear: Any, real: Any, motion_real: Any) -> SimpleNa
     - `add_point_columns(motion, base, dof_parent, first, last, frame, arm, sign, x, entry, stride)`: adds
       `sign` times the velocity of the point at `arm` of a body, in the `frame`, for each degree of freedom
       from `last` to the root. That of dof j goes to the three numbers from `x[entry + j * stride]` on.
+    - `add_wrench_column(motion, base, dof_parent, first, last, torque, force, x, entry, stride)`: adds the
+      power of a wrench on a body at unit velocity of each degree of freedom from `last` to the root. That of
+      dof j goes to `x[entry + j * stride]`.
 
     The angular block of a body's K is an entry of `ww`, that of moments by velocities one of `wv`, the linear
     one of `vv`.
@@ -113,6 +125,20 @@ def body_contact_functions(linear: Any, real: Any, motion_real: Any) -> SimpleNa
         stride: int,
     ): ...
 
+    @wp.func_native(f"using T = {CTYPE[motion_real]}; using V = {CTYPE[real]};" + _WRENCH)
+    def add_wrench_column(
+        motion: wp.array(dtype=vec6),
+        base: int,
+        dof_parent: wp.array[int],
+        first: int,
+        last: int,
+        torque: vec3,
+        force: vec3,
+        x: wp.array[real],
+        entry: int,
+        stride: int,
+    ): ...
+
     @wp.func_native(types + _PROJECT)
     def project_stiffness(
         ww: wp.array(dtype=mat33_linear),
@@ -136,5 +162,6 @@ def body_contact_functions(linear: Any, real: Any, motion_real: Any) -> SimpleNa
 
     return SimpleNamespace(
         add_point_columns=add_point_columns,
+        add_wrench_column=add_wrench_column,
         project_stiffness=project_stiffness,
     )

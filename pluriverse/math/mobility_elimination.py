@@ -18,7 +18,7 @@ import warp as wp
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.precision import vec3_type
 
-ELIMINATED_MAX = 12
+ELIMINATED_MAX = 24
 """Most components e that can be eliminated."""
 
 _LAYOUT = """

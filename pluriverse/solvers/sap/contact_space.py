@@ -28,7 +28,7 @@ soon in free motion are solved with the first ones: an arm and a cube at rest to
 since half of their contacts had opened by micrometers. Where these are too many together, none are solved:
 a hand with random targets found the impulses of 14 of its 25 contacts for nothing in four steps of ten.
 
-Constraints between joints are eliminated from W first (`joint_coupling`).
+Constraints are eliminated from W first (`constraint_rows`).
 
 With convex friction it pays for few contacts, with no more components than there are degrees of freedom:
 what it costs grows with their number cubed.
@@ -50,10 +50,10 @@ from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.active_trees import active_dofs_function
 from pluriverse.solvers.sap.cone import cone_functions
+from pluriverse.solvers.sap.constraint_rows import constraint_row_functions
 from pluriverse.solvers.sap.contact_list import contact_list_functions
 from pluriverse.solvers.sap.coulomb import coulomb_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
-from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.joint_settling import SETTLING_SOLVES_MAX, joint_settling_functions
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, SPACE_HELD_CONTACTS_MAX, sap_struct
@@ -89,7 +89,7 @@ FALLING_CONTACTS_MAX = wp.constant(8)
 def contact_space_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False
 ) -> SimpleNamespace:
-    """Return `find_direction` for contacts without moments, with or without constraints between joints."""
+    """Return `find_direction` for contacts without moments, with or without constraints."""
     vec3 = vec3_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     cone = cone_functions(real)
@@ -110,10 +110,10 @@ def contact_space_functions(
     add_velocities = mobility.add_velocities
     add_point_columns = body_contact_functions(linear, real, dynamics_real).add_point_columns
     add_impulses, contact_step = mobility.add_impulses, mobility.contact_step
-    couplings = joint_coupling_functions(real, linear)
-    count_couplings, list_couplings = couplings.count_couplings, couplings.list_couplings
-    measure_couplings, couplings_work = couplings.measure_couplings, couplings.couplings_work
-    eliminate_couplings, restore_couplings = couplings.eliminate_couplings, couplings.restore_couplings
+    constraints = constraint_row_functions(real, linear, dynamics_real)
+    count_rows, list_rows = constraints.count_rows, constraints.list_rows
+    measure_rows, work_of_rows = constraints.measure_rows, constraints.work_of_rows
+    eliminate_rows, restore_rows = constraints.eliminate_rows, constraints.restore_rows
     approach_bounds = friction_bound_functions(real, linear).approach_bounds
     find_coulomb_impulses = coulomb_functions(real, linear).find_coulomb_impulses
     contact_list = contact_list_functions(real, linear)
@@ -245,10 +245,10 @@ def contact_space_functions(
         basis = region * dof_capacity * padded
         mobility0 = region * 3 * contact_capacity * padded
         work = region * work_size
-        coupled = int(0)
+        row_count = int(0)
         if wp.static(equality):
-            coupled = count_couplings(sap, world)
-        m = 3 * count + coupled
+            row_count = count_rows(sap, world)
+        m = 3 * count + row_count
         stride = (m + 7) / 8 * 8
         numbers_clear(sap.space_basis, basis, dof_count * stride)
         rows = basis - first_dof * stride  # where that of the first degree of freedom of the world would be
@@ -276,7 +276,7 @@ def contact_space_functions(
                     stride,
                 )
         if wp.static(equality):
-            list_couplings(sap, world, contact0, count, rows, stride)
+            list_rows(topology, dynamics, sap, world, contact0, count, rows, stride)
         add_velocities(
             sap.space_basis,
             basis,
@@ -291,7 +291,7 @@ def contact_space_functions(
             slot = sap.space_slot[c]
             sap.contact_slope[slot] = sap.space_velocity[c] - sap.contact_velocity[slot]
         if wp.static(equality):
-            measure_couplings(sap, world, contact0, count)
+            measure_rows(sap, world, contact0, count)
         contact_mobility(
             sap.hessian_row,
             topology.world_row[world],
@@ -312,8 +312,8 @@ def contact_space_functions(
             contact0,
         )
         if wp.static(equality):
-            if coupled > 0:
-                if eliminate_couplings(sap, contact0, count, coupled, mobility0) == 0:
+            if row_count > 0:
+                if eliminate_rows(sap, contact0, count, row_count, mobility0) == 0:
                     return 0
         for c in range(contact0, contact0 + count):
             sap.space_free[c] = sap.space_velocity[c]
@@ -321,7 +321,7 @@ def contact_space_functions(
             add_impulses(
                 sap.space_mobility, mobility0, 3 * count, sap.space_impulse, contact0, sap.space_velocity
             )
-        rounds_max = wp.where(count > HELD_CONTACTS_MAX and coupled == 0, 0, ROUNDS_MAX)
+        rounds_max = wp.where(count > HELD_CONTACTS_MAX and row_count == 0, 0, ROUNDS_MAX)
         searching = int(1)
         round = int(0)
         relaxation = real(0.0)
@@ -367,8 +367,8 @@ def contact_space_functions(
                 if searching != 0 and round > rounds_max:
                     return 0
         if wp.static(equality):
-            if coupled > 0:
-                restore_couplings(sap, contact0, count, coupled, mobility0)
+            if row_count > 0:
+                restore_rows(sap, contact0, count, row_count, mobility0)
         spread_impulse(
             sap.space_basis,
             basis,
@@ -385,8 +385,8 @@ def contact_space_functions(
             gained = sap.space_velocity[c] - sap.contact_velocity[slot] - sap.contact_slope[slot]
             energy += wp.dot(sap.space_impulse[c], gained)
         if wp.static(equality):
-            energy += couplings_work(sap, world, contact0, count)
-            measure_couplings(sap, world, contact0, count)
+            energy += work_of_rows(sap, world, contact0, count)
+            measure_rows(sap, world, contact0, count)
         sap.cost[world] = real(0.5) * energy
         return 1
 
@@ -425,9 +425,9 @@ def contact_space_functions(
             if sap.contact_rn[slot] > real(0.0):
                 total += 1
         solved = int(0)
-        has_couplings = int(0)
+        row_count = int(0)
         if wp.static(equality):
-            has_couplings = count_couplings(sap, world)
+            row_count = count_rows(sap, world)
         count = list_carrying(sap, world, contact0, contact_capacity, 0, friction_follows, real(0.0), resumes)
         if friction_follows != 0 and count > FALLING_CONTACTS_MAX:
             if has_room(sap, world, contact0, count, contact_capacity) == 0:
@@ -487,7 +487,7 @@ def contact_space_functions(
                             return 0
             solved = int(1)
             sap.cost[world] = real(0.0)
-            if count + has_couplings > 0:
+            if count + row_count > 0:
                 solved = solve_contacts(
                     topology,
                     dynamics,

@@ -308,6 +308,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     if kind == EqType.HINGE:
                         axis = wp.normalize(vec3(inputs.axis[index]))
                         axis1 = rotation1 * axis
+                        sap.equality[index].axis = axis1
                         axis2 = rotation2 * (wp.transpose(rest_rotation) * axis)
                         projector = wp.identity(n=3, dtype=real) - wp.outer(axis1, axis1)
                         misfit = wp.cross(axis1, axis2)
@@ -411,6 +412,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         )
                     sap.equality[index].stiffness_linear = stiffness_linear
                     sap.equality[index].stiffness_angular = stiffness_angular * projector
+                    sap.equality[index].turn_count = int(0)
+                    if stiffness_angular > real(0.0):
+                        sap.equality[index].turn_count = wp.where(kind == EqType.HINGE, 2, 3)
 
     return SimpleNamespace(set_equality_term=set_equality_term)
 

@@ -31,6 +31,7 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.math.dense import CTYPE, packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.model import Topology
+from pluriverse.solvers.sap.equality import OFF
 from pluriverse.solvers.sap.joint_pieces import PIECES
 from pluriverse.solvers.sap.tree_factors import tree_factor_functions
 from pluriverse.solvers.sap.workspace import DRIVE, DRY_FRICTION, sap_struct
@@ -213,7 +214,10 @@ def joint_settling_functions(
                     hold(sap, dof0 + sap.contact_dof1[slot])
             if wp.static(equality):
                 for index in range(sap.equality_start[world], sap.equality_end[world]):
-                    hold(sap, dof0 + sap.equality[index].dof1)
+                    if sap.equality[index].kind == OFF:
+                        continue
+                    if sap.equality[index].dof1 >= 0:
+                        hold(sap, dof0 + sap.equality[index].dof1)
                     if sap.equality[index].dof2 >= 0:
                         hold(sap, dof0 + sap.equality[index].dof2)
         return int(settles != 0)

@@ -28,12 +28,12 @@ from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Model, Topology
+from pluriverse.solvers.sap.constraint_rows import constraint_row_functions
 from pluriverse.solvers.sap.contact_objective import contact_objective_functions
 from pluriverse.solvers.sap.dilation import DILATION_ROUNDS_MAX, dilation_functions
 from pluriverse.solvers.sap.equality import equality_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
 from pluriverse.solvers.sap.groups import group_functions
-from pluriverse.solvers.sap.joint_coupling import joint_coupling_functions
 from pluriverse.solvers.sap.newton_check import newton_check_functions
 from pluriverse.solvers.sap.newton_step import newton_step_functions
 from pluriverse.solvers.sap.next_problem import next_problem_functions
@@ -71,7 +71,7 @@ def _kernels(
     pose_next, begin_again = problem.pose_next, problem.begin_again
     groups = group_functions(real, linear, dynamics_real)
     next_group, take_start = groups.next_group, groups.take_start
-    only_couples_joints = joint_coupling_functions(real, linear).only_couples_joints
+    has_linear_laws = constraint_row_functions(real, linear, dynamics_real).has_linear_laws
     release_bounds = friction_bound_functions(real, linear).release_bounds
     end_dilation = dilation_functions(real, linear).end_dilation
     advance_contacts = contact_objective_functions(real, linear, moments).advance_contacts
@@ -142,7 +142,7 @@ def _kernels(
         at.starts = 1
         at.alpha = real(1.0)
         if wp.static(equality):
-            at.few_contacts = int(only_couples_joints(sap, world))
+            at.few_contacts = int(has_linear_laws(sap, world))
             if (
                 sap.equality_start[world] != sap.equality_end[world]
                 or sap.spring_start[world] != sap.spring_start[world + 1]

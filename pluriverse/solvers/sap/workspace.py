@@ -19,6 +19,7 @@ from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.math.vector_cholesky import vector_work_size
 from pluriverse.model import Contacts, Model
 from pluriverse.scratch import Scratch, zeros_on_demand
+from pluriverse.types import EqType
 
 DRIVE = wp.constant(1)
 LIMIT_LOWER = wp.constant(2)
@@ -31,8 +32,9 @@ SPACE_CONTACTS_MAX = 16
 """Largest number of acting contacts of a world that is solved in contact space (`contact_space`)."""
 SPACE_HELD_CONTACTS_MAX = 12
 """The same where friction is convex, or becomes so and no constraints couple joints."""
-SPACE_COUPLINGS_MAX = ELIMINATED_MAX
-"""Largest number of constraints between joints of such a world."""
+SPACE_ROWS_MAX = ELIMINATED_MAX
+"""Largest number of velocities of such a world that constraints act on (`constraint_rows`)."""
+_ROW_COUNT = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.HINGE: 5, EqType.DISTANCE: 1}
 SPACE_DOFS_MAX = 128
 """Largest number of degrees of freedom of such a world: the mobility is computed for all of them."""
 
@@ -306,7 +308,8 @@ def equality_term_struct(real: Any) -> Any:
         ratio: real  # v_c = v_1 - ratio v_2
         error: vec6  # g [rad; m], or in front that of two dofs
         bias: vec6  # v_hat [rad/s; m/s], or in front those of the least and of the largest distance
-        axis: vec3  # of a DISTANCE: from point 1 to point 2, world axes
+        axis: vec3  # of a DISTANCE from point 1 to point 2, or of a hinge; world axes
+        turn_count: int  # directions in which BODIES may not turn: all, two across `axis`, or none
         stiffness_linear: real  # R^-1 of the point, or of two dofs
         stiffness_angular: mat33  # R^-1 of the rotation, world axes
 
@@ -384,9 +387,12 @@ class SapWorkspace:
             (min(template.dof_count, SPACE_DOFS_MAX) for template in model.templates), default=0
         )
         capacity = int(self.contact_capacity.max(initial=0))
-        # Three constraints between joints take the room of a contact.
-        coupled = min(int(equality_count.max(initial=0)), SPACE_COUPLINGS_MAX)
-        self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX) + -(-coupled // 3)
+        # Three rows of constraints take the room of a contact.
+        rows = max(
+            (sum(_ROW_COUNT[kind] for kind in template.equality[:, 0]) for template in model.templates),
+            default=0,
+        )
+        self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX) + -(-min(rows, SPACE_ROWS_MAX) // 3)
         m = 3 * self.space_contact_count
         self.space_work_count = 2 * (m + 16) ** 2
         given |= self._contact_space(model, real)
