@@ -1,7 +1,7 @@
 """Elimination of impulses with a linear law from a mobility, in native code.
 
 Of m + e impulse components with velocities u = u0 + W p, the last e obey u + D p = g at all times, as those
-of constraints between joints do. So they are a function of the others,
+of equality constraints do. So they are a function of the others,
 
     p_e = y - Y p,    Y = (W_ee + D)^-1 W_em,    y = (W_ee + D)^-1 (g - u0_e),
 

@@ -39,7 +39,8 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     elimination = mobility_elimination_functions(real)
     eliminate_last, restore_last = elimination.eliminate_last, elimination.restore_last
-    add_wrench_column = body_contact_functions(linear, real, dynamics_real).add_wrench_column
+    body_contacts = body_contact_functions(linear, real, dynamics_real)
+    add_point_columns, add_wrench_column = body_contacts.add_point_columns, body_contacts.add_wrench_column
 
     @wp.func(inline=True)
     def row_count(sap: wp.ref[SapData], index: int) -> int:
@@ -77,43 +78,72 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
         return result
 
     @wp.func(inline=True)
-    def add_column(
+    def add_columns(
         topology: wp.ref[Topology],
         dynamics: wp.ref[DynamicsData],
         sap: wp.ref[SapData],
         world: int,
         index: int,
-        axis: vec6,
         entry: int,
         stride: int,
     ):
-        """Write the row's derivatives by the degrees of freedom from `sap.space_basis[entry]` on."""
+        """Write the derivatives of the rows of a constraint, in columns from `entry` on."""
         if sap.equality[index].kind == DOFS:
             sap.space_basis[entry + sap.equality[index].dof1 * stride] = real(1.0)
             if sap.equality[index].dof2 >= 0:
                 sap.space_basis[entry + sap.equality[index].dof2 * stride] = -sap.equality[index].ratio
             return
-        turn, force = vec3(axis[0], axis[1], axis[2]), vec3(axis[3], axis[4], axis[5])
-        if sap.equality[index].kind == DISTANCE:
-            turn = vec3()
-            force = sap.equality[index].axis
+        dof0 = topology.world_dof[world]
         first = topology.template_dof[topology.world_template[world]]
+        turn_count = int(0)
+        if sap.equality[index].kind == BODIES:
+            turn_count = sap.equality[index].turn_count
         for side in range(2):
             last = wp.where(side == 0, sap.equality[index].dof1, sap.equality[index].dof2)
             arm = wp.where(side == 0, sap.equality[index].arm1, sap.equality[index].arm2)
             sign = real(2 * side - 1)
-            add_wrench_column(
-                dynamics.dof_motion,
-                topology.world_dof[world],
-                topology.dof_parent,
-                first,
-                last,
-                sign * (turn + wp.cross(arm, force)),
-                sign * force,
-                sap.space_basis,
-                entry,
-                stride,
-            )
+            if sap.equality[index].kind == DISTANCE:
+                force = sign * sap.equality[index].axis
+                add_wrench_column(
+                    dynamics.dof_motion,
+                    dof0,
+                    topology.dof_parent,
+                    first,
+                    last,
+                    wp.cross(arm, force),
+                    force,
+                    sap.space_basis,
+                    entry,
+                    stride,
+                )
+            elif sap.equality[index].stiffness_linear > real(0.0):
+                add_point_columns(
+                    dynamics.dof_motion,
+                    dof0,
+                    topology.dof_parent,
+                    first,
+                    last,
+                    wp.identity(n=3, dtype=real),
+                    arm,
+                    sign,
+                    sap.space_basis,
+                    entry + turn_count,
+                    stride,
+                )
+            for row in range(turn_count):
+                axis = sign * row_axis(sap, index, row)
+                add_wrench_column(
+                    dynamics.dof_motion,
+                    dof0,
+                    topology.dof_parent,
+                    first,
+                    last,
+                    vec3(axis[0], axis[1], axis[2]),
+                    vec3(),
+                    sap.space_basis,
+                    entry + row,
+                    stride,
+                )
 
     @wp.func(inline=True)
     def row_compliance(sap: wp.ref[SapData], index: int, row: int) -> real:
@@ -159,9 +189,10 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
         """Write the Jacobian, velocity and law of constraints behind the components of `count` contacts."""
         component = int(3 * count)
         for index in range(sap.equality_start[world], sap.equality_end[world]):
+            if sap.equality[index].kind != OFF:
+                add_columns(topology, dynamics, sap, world, index, basis + component, stride)
             for row in range(row_count(sap, index)):
                 axis = row_axis(sap, index, row)
-                add_column(topology, dynamics, sap, world, index, axis, basis + component, stride)
                 c, k = contact0 + component / 3, component % 3
                 velocity, wanted = sap.space_velocity[c], sap.space_wanted[c]
                 compliance = sap.space_compliance[c]

@@ -87,7 +87,7 @@ def contact_list_functions(real: Any, linear: Any) -> SimpleNamespace:
       it has an impulse. With Coulomb's law, one that opens acts on nothing.
       With convex friction it may, if it slides, and so may friction with a held bound.
     - `has_room(sap, world, first, count, capacity)`: return whether the listed contacts are few enough to
-      solve Coulomb's law quickly. Where constraints couple joints, those between two bodies that move count
+      solve Coulomb's law quickly. Where there are constraints, those between two bodies that move count
       twice if all have been sticking: what a gripper holds by many of them goes on to stick, for which convex
       friction is exact and takes half of the time. An arm with a cube between its fingers, sixteen contacts,
       took 22 µs with Coulomb's law, and 11 as a convex problem.

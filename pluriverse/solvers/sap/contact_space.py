@@ -73,7 +73,7 @@ ROUNDING_DOUBLE, ROUNDING_SINGLE = 1e-12, 1e-4
 # A step is long enough where the slope has fallen to this fraction.
 SLOPE_FRACTION = wp.constant(0.3)
 # Times that Coulomb's law is searched from convex friction, with bounds that are held from the second time
-# on, where it is not found at once. More than twelve contacts are worth it where constraints couple joints,
+# on, where it is not found at once. More than twelve contacts are worth it where there are constraints,
 # as in a gripper. With sixteen, a hand with random targets approximated friction in 405 in place of 599 of
 # 3,840 steps, but took 1.2 times as long.
 ROUNDS_MAX = wp.constant(20)

@@ -31,7 +31,7 @@ SPEED_LIMIT = wp.constant(16)
 SPACE_CONTACTS_MAX = 16
 """Largest number of acting contacts of a world that is solved in contact space (`contact_space`)."""
 SPACE_HELD_CONTACTS_MAX = 12
-"""The same where friction is convex, or becomes so and no constraints couple joints."""
+"""The same where friction is convex, or becomes so and there are no constraints."""
 SPACE_ROWS_MAX = ELIMINATED_MAX
 """Largest number of velocities of such a world that constraints act on (`constraint_rows`)."""
 _ROW_COUNT = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.HINGE: 5, EqType.DISTANCE: 1}
@@ -242,7 +242,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
             "space contact", mat33, "G = -d gamma / d u [kg], overwritten by its factor"
         ),
         "space_compliance": Field(
-            "space contact", vec3, "D of constraints between joints [1/kg or 1/(kg·m²)]"
+            "space contact", vec3, "D of constraints [1/kg or 1/(kg·m²)]"
         ),
         "space_wanted": Field("space contact", vec3, "u + D p of these [m/s or rad/s]"),
         "space_free": Field("space contact", vec3, "u0 [m/s]"),
