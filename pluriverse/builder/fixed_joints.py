@@ -21,6 +21,7 @@ from pluriverse.types import Entity, EqType, JointType
 from pluriverse.warnings import PluriverseWarning
 
 _IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+_GRAVITY_COMPENSATION = "mujoco:gravcomp"
 # Frames given by custom attributes, with the attributes that hold the bodies they are fixed to.
 _FRAMES = (
     ("render:camera_xform", "render:camera_body"),
@@ -184,9 +185,17 @@ def _follow(builder: BuilderTables, weld_of: dict[int, int]) -> tuple[np.ndarray
 def _merge_masses(builder: BuilderTables, merged: np.ndarray, into: np.ndarray, frame: np.ndarray) -> None:
     """Add the masses of bodies to those that they become part of, and keep the motion of free ones."""
     com_before = builder.body_com.copy()
+    attribute = builder.custom_attributes.get(_GRAVITY_COMPENSATION)
     for target in np.unique(into[merged]):
         if target < 0:
             continue
+        if attribute is not None and attribute.column.size > 0:
+            # The weight of all, which acts at their centre of mass.
+            members = [target, *merged[into[merged] == target]]
+            shares = attribute.column.resolved(builder.body_count)[members]
+            masses = builder.body_mass[members]
+            if (shares != shares[0]).any() and masses.sum() > 0.0:
+                attribute.values[int(target)] = float(np.average(shares, weights=masses))
         parts = [_mass_of(builder, target)]
         for body in merged[into[merged] == target]:
             parts.append(transform_mass_properties(_mass_of(builder, body), frame[body, :3], frame[body, 3:]))

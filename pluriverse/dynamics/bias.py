@@ -1,14 +1,15 @@
 """Bias stage: all forces on the joints at zero joint acceleration, by recursive Newton-Euler sweeps.
 
-Reads   joint_f, body_f, gravity, joint_damping; the workspace of the kinematics stage, node_composite
+Reads   joint_f, body_f, gravity and its compensation, body_mass, joint_damping; the workspace of the
+        kinematics stage, node_composite
 Writes  workspace: node_acceleration, node_wrench, node_load, dof_force, dof_product, tree_energy
 
     dof_force = joint_f + sum_b J_b^T (body_f + gravity) - c(q, v) - D v
 
 with the velocity-product forces c (Coriolis, centrifugal, gyroscopic; [Featherstone2008] section 5.3) and the
 joint damping D. Both come in along the tree, c by itself, since integration needs it. What gravity does to
-all that a joint carries follows from the composite inertia of the mass matrix stage; `body_f` is summed in
-worlds that have any.
+all that a joint carries follows from the composite inertia of the mass matrix stage; `body_f`, and weights
+that are compensated (`gravity_compensation.py`), are summed in worlds that have any.
 """
 
 import functools
@@ -17,6 +18,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.dynamics.gravity_compensation import gravity_compensation
 from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
@@ -45,23 +47,30 @@ def bias_functions(real: Any) -> SimpleNamespace:
     cross_motion = functions.cross_motion
     widen_vec3 = conversion_functions(real).widen_vec3
     is_clear = record_functions(wp.spatial_vector).is_clear
+    is_uncompensated = record_functions(float).is_clear
 
     @wp.func
     def sum_loads(
         topology: Topology,
         body_f: wp.array[wp.spatial_vector],
+        gravcomp: wp.array[float],
+        body_mass: wp.array[float],
+        fall: vec3,
         first_node: int,
         node_count: int,
         node_base: int,
         body_base: int,
         data: data_struct,
     ):
-        """Write into `node_load` the wrenches of `body_f` on each body and all that it carries."""
+        """Write into `node_load` what `body_f` and compensation do to each body and all that it carries."""
         for local_node in range(node_count):
             index = first_node + local_node
             node = node_base + local_node
-            external = body_f[body_base + topology.node_body[index]]  # force, torque about the centre of mass
+            body = body_base + topology.node_body[index]
+            external = body_f[body]  # force, torque about the centre of mass
             pull = widen_vec3(wp.spatial_top(external))
+            if gravcomp.shape[0] > 0:
+                pull -= real(gravcomp[body]) * real(body_mass[body]) * fall
             twist = widen_vec3(wp.spatial_bottom(external)) + wp.cross(data.node_com[node], pull)
             data.node_load[node] = spatial(twist, pull)
         for reverse_node in range(node_count):
@@ -128,6 +137,8 @@ def bias_functions(real: Any) -> SimpleNamespace:
         gravity: wp.array[wp.vec3],
         groups: wp.ref[groups_struct],
         joint_damping: wp.array[float],
+        gravcomp: wp.array[float],
+        body_mass: wp.array[float],
         joint_qd: wp.array[float],
         body_f: wp.array[wp.spatial_vector],
         joint_f: wp.array[float],
@@ -145,8 +156,21 @@ def bias_functions(real: Any) -> SimpleNamespace:
         energy = real(0.0)
         body_count = topology.template_body[template + 1] - topology.template_body[template]
         loaded = is_clear(body_f, body_base, body_count) == 0
+        if gravcomp.shape[0] > 0 and not loaded:
+            loaded = is_uncompensated(gravcomp, body_base, body_count) == 0
         if loaded:
-            sum_loads(topology, body_f, first_node, node_count, node_base, body_base, data)
+            sum_loads(
+                topology,
+                body_f,
+                gravcomp,
+                body_mass,
+                fall,
+                first_node,
+                node_count,
+                node_base,
+                body_base,
+                data,
+            )
 
         # From the roots outward: accelerations, and the wrench that each body alone needs.
         for local_node in range(node_count):
@@ -245,6 +269,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         gravity: wp.array[wp.vec3],  # [world] m/s^2
         groups: groups_struct,
         joint_damping: wp.array[float],  # [dof] N s/m or N m s
+        gravcomp: wp.array[float],  # [body] share of the weight; empty: none
+        body_mass: wp.array[float],  # [body] kg
         # state and control
         joint_qd: wp.array[float],  # [dof]
         body_f: wp.array[wp.spatial_vector],  # [body] N, N m about the centre of mass
@@ -255,7 +281,19 @@ def _kernels(real: Any) -> SimpleNamespace:
         thread, _ = wp.tid()
         world = worlds[thread]
         if world >= 0:
-            sum_world_forces(world, topology, gravity, groups, joint_damping, joint_qd, body_f, joint_f, data)
+            sum_world_forces(
+                world,
+                topology,
+                gravity,
+                groups,
+                joint_damping,
+                gravcomp,
+                body_mass,
+                joint_qd,
+                body_f,
+                joint_f,
+                data,
+            )
 
     return SimpleNamespace(sum_forces=sum_forces)
 
@@ -274,6 +312,8 @@ def eval_bias(model: Model, worlds: wp.array, state: State, control: Control, wo
             model.gravity,
             workspace.groups.data,
             model.joint_damping,
+            gravity_compensation(model),
+            model.body_mass,
             state.joint_qd,
             state.body_f,
             control.joint_f,

@@ -120,8 +120,9 @@ def eval_inverse_dynamics_passive(
 ) -> None:
     """Write terms of the manipulator equation, tau = M(q) dv/dt + C(q, v) v + g(q), at a state.
 
-    g holds the bodies against gravity at rest, C v keeps the joint velocities constant; joint damping and
-    `body_f` are in neither. The state's `joint_q` and `joint_qd` count, not its bodies.
+    g holds the bodies at rest against what is not compensated of gravity, C v keeps the joint velocities
+    constant; joint damping and `body_f` are in neither. The state's `joint_q` and `joint_qd` count, not its
+    bodies.
 
     Args:
         model: Model of the articulations.

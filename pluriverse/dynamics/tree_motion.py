@@ -1,6 +1,7 @@
 """Tree motion stage: from the joint state to the velocity without constraints, in one kernel.
 
-Reads   joint_qd, joint_f, body_f, gravity; model properties; workspace: groups, tree_states
+Reads   joint_qd, joint_f, body_f, gravity and its compensation; model properties; workspace: groups,
+        tree_states
 Writes  workspace: tree_ref, node_rotation, node_offset, node_com, dof_motion, dof_velocity; node_composite of
         roots; mass_row, factor_row; dof_force, dof_product, tree_energy; tree_spin; dof_velocity_free,
         dof_kick, tree_regime
@@ -23,6 +24,7 @@ from pluriverse.dynamics.bias import bias_functions
 from pluriverse.dynamics.factorization import factorization_functions
 from pluriverse.dynamics.forward_kinematics import eval_tree_states
 from pluriverse.dynamics.free_motion import eval_free_motion
+from pluriverse.dynamics.gravity_compensation import gravity_compensation
 from pluriverse.dynamics.integration import PositionIntegration
 from pluriverse.dynamics.kick import kick_functions
 from pluriverse.dynamics.kinematics import eval_kinematics, kinematics_functions
@@ -56,6 +58,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     factorize_world_rows = factorization_functions(real).factorize_world_rows
     solve_world_velocity = kick_functions(real).solve_world_velocity
     is_clear = record_functions(wp.spatial_vector).is_clear
+    is_uncompensated = record_functions(float).is_clear
 
     @wp.kernel(enable_backward=False, module=f"pluriverse.dynamics.tree_motion.{precision_name(real)}")
     def compute_tree_motions(
@@ -69,6 +72,8 @@ def _kernels(real: Any) -> SimpleNamespace:
         joint_armature: wp.array[float],  # [dof] kg or kg m^2
         joint_damping: wp.array[float],  # [dof] N s/m or N m s
         body_com: wp.array[wp.vec3],  # [body] m, body frame
+        body_mass: wp.array[float],  # [body] kg
+        gravcomp: wp.array[float],  # [body] share of the weight; empty: none
         groups: groups_struct,
         # state and control
         joint_q: wp.array[float],  # [coord]
@@ -89,8 +94,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                 in_lanes = template_plain[template] != 0
                 body_count = topology.template_body[template + 1] - topology.template_body[template]
                 for lane in range(LANES):
-                    if is_clear(body_f, topology.world_body[worlds[first + lane]], body_count) == 0:
+                    body_base = topology.world_body[worlds[first + lane]]
+                    if is_clear(body_f, body_base, body_count) == 0:
                         in_lanes = False
+                    if gravcomp.shape[0] > 0:
+                        if is_uncompensated(gravcomp, body_base, body_count) == 0:
+                            in_lanes = False
             parts = int(FORCES + VELOCITIES)
             while in_lanes and parts != 0:
                 done = move_trees(
@@ -129,7 +138,17 @@ def _kernels(real: Any) -> SimpleNamespace:
                     )
                     assemble_world_rows(world, topology, groups, joint_armature, joint_damping, dt, data)
                     sum_world_forces(
-                        world, topology, gravity, groups, joint_damping, joint_qd, body_f, joint_f, data
+                        world,
+                        topology,
+                        gravity,
+                        groups,
+                        joint_damping,
+                        gravcomp,
+                        body_mass,
+                        joint_qd,
+                        body_f,
+                        joint_f,
+                        data,
                     )
                     replace_world_forces(world, topology, dt, data)
                     factorize_world_rows(world, topology, data)
@@ -186,6 +205,8 @@ def eval_tree_motion(
             model.joint_armature,
             model.joint_damping,
             model.body_com,
+            model.body_mass,
+            gravity_compensation(model),
             workspace.groups.data,
             state.joint_q,
             state.joint_qd,

@@ -10,8 +10,8 @@ and `kick.py`. All make the operations of those modules in the same order, so a 
 lane. Between the passes numbers stay in the memory of the call, tree by tree, and only those that others
 read are put back into arrays.
 
-There are no free joints below bodies, no bodies that spin about a ball joint, no `body_f` and no kinematic
-roots here.
+There are no free joints below bodies, no bodies that spin about a ball joint, no `body_f`, no compensated
+weights and no kinematic roots here.
 """
 
 import functools

@@ -17,6 +17,9 @@ from pluriverse.importers.frames import IDENTITY, Frame
 from pluriverse.importers.report import ImportReport
 from pluriverse.types import JointType
 
+GRAVITY_COMPENSATION = "mujoco:gravcomp"
+"""Key of the share of a body's weight that does not act."""
+
 
 def find_rigid_groups(robot: RobotDescription) -> list[int]:
     """Return, per link, the first of the links welded together with it, or `WORLD` if that is the world."""
@@ -81,6 +84,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
                     joint=joint,
                     shapes=list(link.shapes),
                     origins=dict(link.origins),
+                    custom=dict(link.custom),
                 )
             )
             continue
@@ -89,6 +93,7 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         target.append(target[parent])
         placement.append(frame)
         moved = transform_mass_properties(link.mass_properties, frame.position, frame.matrix)
+        _merge_compensation(into, link, report)
         into.mass_properties = combine_mass_properties([into.mass_properties, moved])
         for shape in link.shapes:
             moved_shapes[id(shape)] = dataclasses.replace(shape, frame=frame @ shape.frame)
@@ -123,6 +128,20 @@ def merge_welded_links(robot: RobotDescription, report: ImportReport) -> RobotDe
         loop_joints=[loop for loop in loop_joints if loop.links[0] != loop.links[1]],
         couplings=couplings,
         tree_labels={target[root]: label for root, label in robot.tree_labels.items()},
+    )
+
+
+def _merge_compensation(into: LinkDescription, link: LinkDescription, report: ImportReport) -> None:
+    """Give a link the compensation of gravity that leaves it the weight of both."""
+    shares = [part.custom.get(GRAVITY_COMPENSATION, 0.0) for part in (into, link)]
+    masses = [part.mass_properties.mass for part in (into, link)]
+    if shares[0] == shares[1] or masses[1] == 0.0:
+        return
+    into.custom[GRAVITY_COMPENSATION] = float(np.average(shares, weights=masses))
+    report.add(
+        "gravity compensation of merged links",
+        link.label,
+        f"'{into.label}' has the weight of both, which acts at its centre of mass",
     )
 
 

@@ -130,8 +130,15 @@ def _joints(
 def _report_body(model: Any, body: int, name: str, options: MjcfSettings, report: ImportReport) -> None:
     if model.body_mocapid[body] >= 0:
         report.add("mocap body", name, "it stands still where it is authored")
-    if model.body_gravcomp[body] != 0.0 and not options["custom"].namespace.keeps("gravcomp", name):
-        report.add("gravcomp", name, "gravity acts on it in full")
+    first, count = model.body_jntadr[body], model.body_jntnum[body]
+    if model.jnt_actgravcomp[first : first + count].any() and not options["custom"].namespace.keeps(
+        "actuatorgravcomp", name
+    ):
+        report.add(
+            "actuatorgravcomp",
+            name,
+            "gravity is compensated without the actuator, whose force and range do not include it",
+        )
 
 
 def _mass_properties(model: Any, body: int, scale: float) -> MassProperties:

@@ -15,8 +15,10 @@ import numpy as np
 from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.description import Placement, RobotDescription
 from pluriverse.importers.frames import IDENTITY
-from pluriverse.importers.usd_source import UsdSource
+from pluriverse.importers.mechanics import GRAVITY_COMPENSATION
+from pluriverse.importers.usd_source import UsdSource, authored
 from pluriverse.mujoco_attributes.choices import NAMESPACE
+from pluriverse.mujoco_attributes.registration import declare_custom_attributes
 from pluriverse.types import Entity
 
 ANY = "*"
@@ -62,8 +64,26 @@ class UsdCustom:
         Raises:
             AssetError: If a value is none of the type of its attribute.
         """
-        if not self._attributes and not self._frequencies:
-            return
+        weightless = {link.label: self._compensation(link.label) for link in robot.links}
+        if any(weightless.values()):
+            declare_custom_attributes(self._builder)  # acts in every solver
+        if self._attributes or self._frequencies:
+            self._describe_all(robot)
+        for link in robot.links:
+            if weightless[link.label]:
+                link.custom = {**link.custom, GRAVITY_COMPENSATION: weightless[link.label]}
+
+    def _compensation(self, path: str) -> float:
+        """Return the share of the weight of a body that does not act."""
+        prim = self._source.prims.get(path)
+        if prim is None:
+            return 0.0
+        share = authored(prim, "mjc:gravcomp")
+        if share is None:
+            share = 1.0 if authored(prim, "physxRigidBody:disableGravity") else 0.0
+        return float(share)
+
+    def _describe_all(self, robot: RobotDescription) -> None:
         for link in robot.links:
             link.origins[link.label] = IDENTITY
             link.custom = self._read(link.label, _BODY)

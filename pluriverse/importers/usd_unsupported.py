@@ -26,6 +26,7 @@ READ = re.compile(
     r"|physxMimicJoint:\w+:(gearing|offset|referenceJointAxis|naturalFrequency|dampingRatio)"
     r"|physxArticulation:enabledSelfCollisions"
     r"|physxCollision:(contactOffset|restOffset)"
+    r"|physxRigidBody:disableGravity|mjc:gravcomp"
 )
 # Attributes that steer another solver, or only matter there.
 HARMLESS = re.compile(
@@ -152,8 +153,6 @@ def _is_physical(prim: Any) -> bool:
 def _is_neutral(name: str, value: Any) -> bool:
     if name == "physxRigidBody:enableGyroscopicForces":
         return bool(value)  # without them is the exception
-    if name == "physxRigidBody:disableGravity":
-        return not value
     if name == MESH_INERTIA:
         return str(value) != "shell"
     if name in ("mjc:solimp", "mjc:solimplimit", "mjc:solimpfriction"):

@@ -330,7 +330,11 @@ UNSUPPORTED = {
         "it exerts nothing",
     ),
     "option density, viscosity": ("", '<option viscosity="1"/>', "no fluid"),
-    "gravcomp": ('<body name="c" gravcomp="1"><geom size="0.1"/></body>', "", "gravity acts"),
+    "actuatorgravcomp": (
+        '<body name="c"><joint actuatorgravcomp="true"/><geom size="0.1"/></body>',
+        "",
+        "without the actuator",
+    ),
     "actuator: its transmission is not a joint": (
         '<site name="s"/>',
         '<actuator><motor name="m" site="s" gear="0 0 1 0 0 0"/></actuator>',

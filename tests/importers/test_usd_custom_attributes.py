@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from pluriverse import Model, ModelBuilder
+from pluriverse import Model, ModelBuilder, Simulation
 from pluriverse.importers import AssetError, AssetWarning
 from pluriverse.mujoco_attributes.registration import register_custom_attributes
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
@@ -359,3 +359,26 @@ def test_a_tendon_that_makes_no_sense_is_left_out(before, after, message):
     assert source.custom_frequency_count("mujoco:tendon") == 1
     assert source.custom_frequency_count("mujoco:tendon_wrap") == 0
     assert source.custom_frequency_count("mujoco:actuator") == 0
+
+
+def test_bodies_without_gravity_are_weightless_in_every_solver():
+    """What PhysX and MuJoCo name differently needs no registration, and is no loss."""
+    text = prim("PhysicsScene", "scene") + "".join(
+        body(name, at(x) + f"{given}\n" + collider("Sphere", "ball", "double radius = 0.1"))
+        for x, name, given in (
+            (0.0, "free", "bool physxRigidBody:disableGravity = 1"),
+            (1.0, "half", "uniform double mjc:gravcomp = 0.5"),
+            (2.0, "heavy", "bool physxRigidBody:disableGravity = 0"),
+        )
+    )
+    builder = ModelBuilder()
+    report = builder.add_usd(stage(text))
+    assert not [entry for entry in report.losses if "ravity" in entry.feature or "gravcomp" in entry.feature]
+    model = builder.finalize("cpu")
+    place = {label: index for index, label in enumerate(model.body_label)}
+    simulation = Simulation(model, dt=0.005)
+    simulation.step(100)
+    height = simulation.state.body_q.numpy()[:, 2] - model.body_q.numpy()[:, 2]
+    fallen = 0.5 * 9.81 * 0.5**2
+    for label, share in (("/free", 0.0), ("/half", 0.5), ("/heavy", 1.0)):
+        assert abs(height[place[label]] + share * fallen) < 0.02 * fallen

@@ -11,7 +11,7 @@ from pluriverse.solvers.sap.unsupported import UnsupportedFeatureWarning
 ARM = """
 <mujoco>
   <worldbody>
-    <body name="a" gravcomp="1">
+    <body name="a">
       <joint name="j" axis="0 1 0" stiffness="3"/><geom size="0.1" pos="0 0 1"/>
       <body name="b" pos="0 0 1"><joint name="k" axis="0 1 0"/><geom size="0.1" pos="0 0 1"/></body>
     </body>
@@ -30,8 +30,8 @@ def test_forces_of_mujoco_only_are_named():
     builder.replicate(robot, 2)
     model = builder.finalize("cpu")
     expected = (
-        "SolverSAP: the model has 2 tendons, 2 general actuators, 2 joint axes with a spring of their own, "
-        "2 bodies with gravity compensation in model.mujoco"
+        "SolverSAP: the model has 2 tendons, 2 general actuators, 2 joint axes with a spring of their own in "
+        "model.mujoco"
     )
     with pytest.warns(UnsupportedFeatureWarning, match=expected):
         SolverSAP(model)
@@ -42,9 +42,9 @@ def test_a_namespace_without_forces_is_no_reason_for_a_warning():
     robot = ModelBuilder()
     register_custom_attributes(robot)
     robot.add_mjcf(
-        ARM.replace('<motor joint="j"/>', "")
-        .replace(' gravcomp="1"', "")
-        .replace('<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>', "")
+        ARM.replace('<motor joint="j"/>', "").replace(
+            '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>', ""
+        )
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -22,7 +22,6 @@ def warn_of_unsupported(model: Model) -> None:
         "general actuators": _count_actuators(model),
         "contact pairs that their shapes do not make": _count_pairs(model),
         "joint axes with a spring of their own": _count(model, "mujoco:dof_passive_stiffness"),
-        "bodies with gravity compensation": _count(model, "mujoco:gravcomp"),
         "worlds with a fluid": _count(model, "mujoco:density", "mujoco:viscosity"),
     }
     found = [f"{count} {what}" for what, count in counts.items() if count]

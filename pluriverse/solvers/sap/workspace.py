@@ -241,9 +241,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "space_stiffness": Field(
             "space contact", mat33, "G = -d gamma / d u [kg], overwritten by its factor"
         ),
-        "space_compliance": Field(
-            "space contact", vec3, "D of constraints [1/kg or 1/(kg·m²)]"
-        ),
+        "space_compliance": Field("space contact", vec3, "D of constraints [1/kg or 1/(kg·m²)]"),
         "space_wanted": Field("space contact", vec3, "u + D p of these [m/s or rad/s]"),
         "space_free": Field("space contact", vec3, "u0 [m/s]"),
     }
