@@ -16,6 +16,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.math.dense import CTYPE
+from pluriverse.math.numbers_at_once import EIGHT_NUMBERS
 from pluriverse.math.precision import vec3_type
 
 ELIMINATED_MAX = 24
@@ -29,55 +30,55 @@ _LAYOUT = """
     const V* g = (const V*)(wanted.data + cbase);
 """
 
+# Whole blocks of eight numbers are computed: a dozen would not be vectorized otherwise. What is behind the
+# first m numbers of a row is of no use then.
 _ELIMINATE = """
     const int narrow = (m + 7) & ~7;  // from row to row of what is left
-    // Rows m to m + e hold W_em and W_ee. They become Y and the factor of W_ee + D = L L^T.
+    // Rows m to m + e hold W_em and W_ee. They become Y, by the factor of W_ee + D = L L^T.
     V* E = W + m * wide;
     V* y = u + m;
+    V L[LIMIT * LIMIT];
+    for (int i = 0; i < e; ++i) y[i] = g[m + i] - y[i];
     for (int i = 0; i < e; ++i) {
-        E[i * wide + m + i] += D[m + i];
-        y[i] = g[m + i] - y[i];
-    }
-    V kept[LIMIT];
-    for (int i = 0; i < e; ++i) {
-        V* ei = E + i * wide;
+        V* li = L + i * LIMIT;
+        const V* ei = E + i * wide + m;
         for (int k = 0; k < i; ++k) {
-            V s = ei[m + k];
-            const V* ek = E + k * wide + m;
-            for (int j = 0; j < k; ++j) s -= ei[m + j] * ek[j];
-            ei[m + k] = s * ek[k];  // the diagonal holds 1 / L_kk
+            const V* lk = L + k * LIMIT;
+            V s = ei[k];
+            for (int j = 0; j < k; ++j) s -= li[j] * lk[j];
+            li[k] = s * lk[k];  // the diagonal holds 1 / L_kk
         }
-        V s = ei[m + i];
-        for (int j = 0; j < i; ++j) s -= ei[m + j] * ei[m + j];
+        V s = ei[i] + D[m + i];
+        for (int j = 0; j < i; ++j) s -= li[j] * li[j];
         if (!(s > V(0))) return 0;
-        ei[m + i] = V(1) / sqrt(s);
+        li[i] = V(1) / sqrt(s);
     }
-    // W_me stays in the last columns of the first m rows while W_em becomes Y.
+    auto subtract = [&](V* to, const V* from, const V share) {
+        for (int a = 0; a < narrow; a += 8) store(to + a, load(to + a) - load(from + a) * share);
+    };
+    auto scale = [&](V* row, const V share) {
+        for (int a = 0; a < narrow; a += 8) store(row + a, load(row + a) * share);
+    };
     for (int i = 0; i < e; ++i) {
-        V* __restrict ei = E + i * wide;
+        const V* li = L + i * LIMIT;
         for (int k = 0; k < i; ++k) {
-            const V l = ei[m + k];
-            const V* ek = E + k * wide;
-            for (int a = 0; a < m; ++a) ei[a] -= l * ek[a];
-            y[i] -= l * y[k];
+            subtract(E + i * wide, E + k * wide, li[k]);
+            y[i] -= li[k] * y[k];
         }
-        const V inverse = ei[m + i];
-        for (int a = 0; a < m; ++a) ei[a] *= inverse;
-        y[i] *= inverse;
+        scale(E + i * wide, li[i]);
+        y[i] *= li[i];
     }
     for (int i = e - 1; i >= 0; --i) {
-        V* __restrict ei = E + i * wide;
         for (int k = i + 1; k < e; ++k) {
-            const V l = E[k * wide + m + i];
-            const V* ek = E + k * wide;
-            for (int a = 0; a < m; ++a) ei[a] -= l * ek[a];
+            const V l = L[k * LIMIT + i];
+            subtract(E + i * wide, E + k * wide, l);
             y[i] -= l * y[k];
         }
-        const V inverse = ei[m + i];
-        for (int a = 0; a < m; ++a) ei[a] *= inverse;
-        y[i] *= inverse;
+        scale(E + i * wide, L[i * LIMIT + i]);
+        y[i] *= L[i * LIMIT + i];
     }
     // What is left moves to the front, row by row: no row is written over one that is still to be read.
+    V kept[LIMIT];
     for (int a = 0; a < m; ++a) {
         const V* from = W + a * wide;
         V* to = W + a * narrow;
@@ -87,14 +88,13 @@ _ELIMINATE = """
             rate += kept[i] * y[i];
         }
         u[a] = rate;
-        for (int b = 0; b < m; ++b) to[b] = from[b];
-        for (int b = m; b < narrow; ++b) to[b] = V(0);
-        for (int i = 0; i < e; ++i) {
-            const V s = kept[i];
-            if (s == V(0)) continue;
-            const V* ei = E + i * wide;
-            for (int b = 0; b < m; ++b) to[b] -= s * ei[b];
+        for (int b = 0; b < narrow; b += 8) {
+            auto sums = load(from + b);
+            for (int i = 0; i < e; ++i)
+                if (kept[i] != V(0)) sums = sums - load(E + i * wide + b) * kept[i];
+            store(to + b, sums);
         }
+        for (int b = m; b < narrow; ++b) to[b] = V(0);
     }
     return 1;
 """
@@ -129,7 +129,7 @@ def mobility_elimination_functions(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     head = f"using V = {CTYPE[real]}; constexpr int LIMIT = {ELIMINATED_MAX};"
 
-    @wp.func_native(head + _LAYOUT + _ELIMINATE)
+    @wp.func_native(head + EIGHT_NUMBERS + _LAYOUT + _ELIMINATE)
     def eliminate_last(
         w: wp.array[real],
         wbase: int,

@@ -14,6 +14,7 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import scratch_ranges
 from pluriverse.math.chain_mobility import CHAIN_SIZE, LANES, WORK_SIZE
+from pluriverse.math.contact_mobility import COMPONENTS_MAX
 from pluriverse.math.mobility_elimination import ELIMINATED_MAX
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.math.vector_cholesky import vector_work_size
@@ -32,7 +33,7 @@ SPACE_CONTACTS_MAX = 16
 """Largest number of acting contacts of a world that is solved in contact space (`contact_space`)."""
 SPACE_HELD_CONTACTS_MAX = 12
 """The same where friction is convex, or becomes so and there are no constraints."""
-SPACE_ROWS_MAX = ELIMINATED_MAX
+SPACE_ROWS_MAX = min(ELIMINATED_MAX, COMPONENTS_MAX - 3 * SPACE_CONTACTS_MAX)
 """Largest number of velocities of such a world that constraints act on (`constraint_rows`)."""
 _ROW_COUNT = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.HINGE: 5, EqType.DISTANCE: 1}
 SPACE_DOFS_MAX = 128
