@@ -19,6 +19,10 @@ class UndrivenJointWarning(PluriverseWarning):
     """A joint without a drive was given a target, which nothing follows."""
 
 
+class RepeatedGroundWarning(PluriverseWarning):
+    """A world has the same ground plane more than once."""
+
+
 class TimeStepWarning(PluriverseWarning):
     """A time step is longer than anything that a robot does."""
 

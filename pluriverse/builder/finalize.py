@@ -17,6 +17,7 @@ from pluriverse.builder.loop_coordinates import find_loop_coordinates
 from pluriverse.builder.loop_joints import replace_loop_joints
 from pluriverse.builder.mass_matrix_validation import check_mass_matrix
 from pluriverse.builder.mass_validation import NothingToAccelerateError, check_masses
+from pluriverse.builder.plane_validation import warn_of_repeated_ground
 from pluriverse.builder.snapshot import COLUMN_NAMES, Snapshot
 from pluriverse.builder.structure import build_templates
 from pluriverse.builder.tables import BuilderTables
@@ -58,6 +59,7 @@ def make_model(builder: BuilderTables, device: Any, make_pipeline: Callable[[Mod
     check_values(source)
     source.decide_target_modes()
     source.normalize()
+    warn_of_repeated_ground(source)
     equality = EqualityColumns(source)
     equality.check()
     templates, world_template = build_templates(source, equality.structure())
