@@ -61,6 +61,7 @@ def sum_body_forces(
     body_row: wp.array[int],  # [body of the model]
     bodies: BodyTable,
     gravity: wp.array[wp.vec3],  # [world] m/s^2
+    gravcomp: wp.array[float],  # [body] share of the weight that does not act anyway; empty: none
     body_mass: wp.array[float],  # [body] kg
     body_inertia: wp.array[wp.mat33],  # [body] kg m^2, body axes
     body_q: wp.array[wp.transform],  # [body] m, xyzw
@@ -102,7 +103,10 @@ def sum_body_forces(
             torque -= (1.0 - bodies.angular_limit[row] / spin) / dt * momentum
         flags = bodies.flags[row]
         if flags & RigidBodyFlags.RIGID_BODY_DISABLE_GRAVITY:
-            force -= mass * gravity[world]
+            weight = mass * gravity[world]
+            if gravcomp.shape[0] > 0:
+                weight = (1.0 - gravcomp[body]) * weight
+            force -= weight
         if flags & _NO_GYROSCOPIC:
             torque += wp.cross(omega, momentum)
         body_f[body] = wp.spatial_vector(force, torque)

@@ -7,6 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_articulations
+from pluriverse.dynamics.gravity_compensation import gravity_compensation
 from pluriverse.gymapi.actor_simulation import ActorSimulation, ActorStage
 from pluriverse.gymapi.ball_drives import drive_ball
 from pluriverse.gymapi.body_forces import sum_body_forces
@@ -332,6 +333,7 @@ class Runtime:
                 self.body_row,
                 self.bodies,
                 self.model.gravity,
+                gravity_compensation(self.model),
                 self.model.body_mass,
                 self.model.body_inertia,
                 state.body_q,

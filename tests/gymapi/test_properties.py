@@ -133,6 +133,24 @@ def test_body_properties_change_between_steps(gym):
     np.testing.assert_allclose(gym.get_rigid_linear_velocity(env, 0).z, -9.81 / 60.0, rtol=1e-4)
 
 
+def test_weightless_bodies_of_a_file_stay_with_and_without_gravity(gym, tmp_path):
+    """What compensates gravity already has none that could be disabled."""
+    (tmp_path / "balloon.xml").write_text(
+        '<mujoco><worldbody><body name="balloon" gravcomp="1"><freejoint/><geom size="0.1"/></body>'
+        "</worldbody></mujoco>"
+    )
+    sim = make_sim()
+    env = add_env(sim)
+    actors = []
+    for place, disable in ((-1.0, False), (1.0, True)):
+        asset = gym.load_asset(sim, str(tmp_path), "balloon.xml", undamped(disable_gravity=disable))
+        actors.append(gym.create_actor(env, asset, at(x=place, z=5.0), f"balloon {place}", 0, 0))
+    for _ in range(30):
+        gym.simulate(sim)
+    for place, actor in zip((-1.0, 1.0), actors, strict=True):
+        np.testing.assert_allclose(position_of(env, actor), [place, 0, 5], atol=1e-5)
+
+
 def test_disabled_bodies_stay_where_they_are(gym):
     """A box without simulation carries another one in the air; enabled again, both fall."""
     sim = make_sim()
