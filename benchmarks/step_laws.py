@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import pluriverse as pv
-from pluriverse.solvers.sap.equality import DOFS, OFF
+from pluriverse.solvers.sap.equality import BODIES, DISTANCE, DOFS, OFF
 from pluriverse.solvers.sap.workspace import DRIVE, DRY_FRICTION, LIMIT_LOWER, LIMIT_UPPER, SPEED_LIMIT
 
 # Contacts of two lists are the same where they belong to the same shapes and are this close together [m].
@@ -116,7 +116,7 @@ def step_laws(simulation: pv.Simulation, world: int) -> StepLaws:
     """Return the laws of a world in the last step of a simulation with `SolverSAP`, and what was found.
 
     Raises:
-        ValueError: If the world has springs or constraints other than between two degrees of freedom.
+        ValueError: If the world has ropes, or springs without stiffness.
     """
     model, solver, contacts = simulation.model, simulation.solver, simulation.contacts
     sap, dynamics = solver.workspace, solver.dynamics
@@ -166,28 +166,62 @@ def step_laws(simulation: pv.Simulation, world: int) -> StepLaws:
         },
         place=np.column_stack([*shapes, arms]),
         joint={name: getattr(sap, name).numpy()[dofs].copy() for name in (*names, "dof_terms")},
-        couplings=_couplings(sap, world, template.dof_count),
+        couplings=_couplings(sap, world, motion, chains),
         dt=simulation.dt,
     )
 
 
-def _couplings(sap: Any, world: int, dof_count: int) -> list[tuple[np.ndarray, float, float]]:
-    springs = sap.spring_start.numpy()
-    if springs[world] != springs[world + 1]:
-        raise ValueError(f"step_laws: world {world} has springs, whose laws are not checked here.")
+def _couplings(
+    sap: Any, world: int, motion: np.ndarray, chains: list[list[int]]
+) -> list[tuple[np.ndarray, float, float]]:
+    """Return row, stiffness and wanted velocity of each linear law: of constraints, and of springs."""
     found = []
+    spring_start, entry_start = sap.spring_start.numpy(), sap.spring_entry_start.numpy()
+    for spring in range(spring_start[world], spring_start[world + 1]):
+        gain, impulse = float(sap.spring_gain.numpy()[spring]), float(sap.spring_impulse.numpy()[spring])
+        if gain == 0.0:
+            if impulse != 0.0:
+                raise ValueError(
+                    f"step_laws: world {world} has a spring without stiffness, not checked here."
+                )
+            continue
+        row, entries = np.zeros(len(chains)), slice(*entry_start[spring : spring + 2])
+        np.add.at(row, sap.spring_dof.numpy()[entries], sap.spring_coefficient.numpy()[entries])
+        found.append((row, gain, impulse / gain))
     start = sap.equality_start.numpy()
     for term in sap.equality.numpy()[start[world] : start[world + 1]]:
-        if term["kind"] == OFF:
-            continue
-        if term["kind"] != DOFS:
-            raise ValueError(f"step_laws: world {world} has constraints between bodies, not checked here.")
-        row = np.zeros(dof_count)
-        row[term["dof1"]] = 1.0
-        if term["dof2"] >= 0:
-            row[term["dof2"]] -= term["ratio"]
-        found.append((row, float(term["stiffness_linear"]), float(term["bias"][0])))
+        stiffness = float(term["stiffness_linear"])
+        if term["kind"] == DOFS:
+            row = np.zeros(len(chains))
+            row[term["dof1"]] = 1.0
+            if term["dof2"] >= 0:
+                row[term["dof2"]] -= term["ratio"]
+            found.append((row, stiffness, float(term["bias"][0])))
+        elif term["kind"] == BODIES:
+            rows = _relative_rows(term, motion, chains)
+            if stiffness > 0.0:
+                found += [(rows[3 + k], stiffness, float(term["bias"][3 + k])) for k in range(3)]
+            values, axes = np.linalg.eigh(term["stiffness_angular"])
+            for value, axis in zip(values, axes.T, strict=True):
+                if value > 1e-9 * values[-1] > 0.0:
+                    found.append((axis @ rows[:3], float(value), float(axis @ term["bias"][:3])))
+        elif term["kind"] == DISTANCE and term["two_sided"]:
+            row = term["axis"] @ _relative_rows(term, motion, chains)[3:]
+            found.append((row, stiffness, float(term["bias"][0])))
+        elif term["kind"] != OFF:
+            raise ValueError(f"step_laws: world {world} has a rope, whose law is not checked here.")
     return found
+
+
+def _relative_rows(term: Any, motion: np.ndarray, chains: list[list[int]]) -> np.ndarray:
+    """Return the spin and the velocity of the second point against the first, by degrees of freedom."""
+    rows = np.zeros((6, len(chains)))
+    for side, sign in ((1, -1.0), (2, 1.0)):
+        if term[f"dof{side}"] >= 0:
+            chain = chains[term[f"dof{side}"]]
+            rows[:3, chain] += sign * motion[chain, :3].T
+            rows[3:, chain] += sign * (motion[chain, 3:] + np.cross(motion[chain, :3], term[f"arm{side}"])).T
+    return rows
 
 
 def law_violation(simulation: pv.Simulation, complete: pv.Simulation | None = None) -> float:

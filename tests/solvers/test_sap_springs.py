@@ -5,6 +5,7 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
+from benchmarks.step_laws import law_violation
 from pluriverse.solvers.springs import BodySpringTable, TendonTable
 
 G = 9.81
@@ -96,6 +97,24 @@ def test_a_spring_presses_with_all_its_force(stiffness, dt):
         # As deep as a contact of the default stiffness gives way, not as the spring would.
         assert height[1] > 0.5 * SIDE - 0.2 * depth
         assert simulation.solver.last_converged.numpy().all()
+
+
+def test_springs_are_solved_in_the_space_of_contacts():
+    """A box that a spring drags over the ground takes whole steps, and obeys Coulomb's law to rounding."""
+    model = boxes(2)
+    solver = pv.SolverSAP(model)
+    with pv.Simulation(model, solver, dt=0.005, decimation=1, threads=1) as simulation:
+        target = [0.05, 0.02, 0.5 * SIDE, 0.0, 0.0, np.sin(0.2), np.cos(0.2)]
+        assert solver.set_springs(bodies=body_spring(1, target, 3e3, damping=30.0))
+        fastest = 0.0
+        for _ in range(20):
+            simulation.step()
+            assert solver.last_line_search_iterations.numpy().sum() == 0
+            assert law_violation(simulation) < 1e-6
+            fastest = max(fastest, np.abs(simulation.state.joint_qd.numpy()[6:8]).max())
+        assert fastest > 0.01  # it slides
+        assert solver.approximated_step_count.numpy().sum() == 0
+        assert solver.unconverged_step_count.numpy().sum() == 0
 
 
 def test_a_tendon_driven_finger_presses_on_a_cube():

@@ -1,7 +1,7 @@
-"""Equality constraints in the space of contacts: rows behind those of the contacts.
+"""Equality constraints and springs in the space of contacts: rows behind those of the contacts.
 
-Reads   equality terms, velocity of the iteration, mobility of `contact_space`
-Writes  columns of its Jacobian, laws and impulses of these constraints, equality_slope
+Reads   equality and spring terms, velocity of the iteration, mobility of `contact_space`
+Writes  columns of its Jacobian, laws and impulses of these rows, equality_slope, spring_slope
 
 A finger that mirrors another one, or a rod that closes a loop, obeys u + G^-1 p = v_hat in every step,
 whatever contacts do: its impulse is linear in theirs. So constraints take a component for each velocity that
@@ -9,6 +9,7 @@ they act on, behind those of the contacts, and are eliminated from the mobility 
 are looked for (`math.mobility_elimination`). As terms of the whole objective they would keep a world out of
 contact space: an arm with such a gripper took eight iterations in a step with random targets, and takes two
 to three with its fingers unconnected. Distances that only act at their bounds have another law, and do.
+A spring, whose impulse is p - g s at the rate s of its length, is a row s + p' / g = p / g.
 """
 
 import functools
@@ -161,19 +162,34 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
         count = int(0)
         for index in range(sap.equality_start[world], sap.equality_end[world]):
             count += row_count(sap, index)
+        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+            count += int(sap.spring_gain[spring] > real(0.0))
         return count
 
     @wp.func(inline=True)
     def has_linear_laws(sap: wp.ref[SapData], world: int) -> bool:
-        """Return whether a world has no springs and no constraints but a few with linear laws."""
-        if sap.spring_start[world] != sap.spring_start[world + 1]:
-            return False
+        """Return whether all constraints and springs of a world have linear laws, and are few."""
+        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+            if sap.spring_gain[spring] == real(0.0) and sap.spring_impulse[spring] != real(0.0):
+                return False
         for index in range(sap.equality_start[world], sap.equality_end[world]):
             if sap.equality[index].kind == DISTANCE and (
                 sap.equality[index].two_sided == 0 or sap.equality[index].stiffness_linear == real(0.0)
             ):
                 return False
         return count_rows(sap, world) <= ROWS_MAX
+
+    @wp.func(inline=True)
+    def set_law(sap: wp.ref[SapData], c: int, k: int, velocity: real, wanted: real, compliance: real):
+        """Write velocity and law of component k of an entry of the list."""
+        velocities, all_wanted = sap.space_velocity[c], sap.space_wanted[c]
+        compliances = sap.space_compliance[c]
+        velocities[k] = velocity
+        all_wanted[k] = wanted
+        compliances[k] = compliance
+        sap.space_velocity[c] = velocities
+        sap.space_wanted[c] = all_wanted
+        sap.space_compliance[c] = compliances
 
     @wp.func(inline=True)
     def list_rows(
@@ -186,7 +202,7 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
         basis: int,
         stride: int,
     ):
-        """Write the Jacobian, velocity and law of constraints behind the components of `count` contacts."""
+        """Write the Jacobian, velocity and law of all rows behind the components of `count` contacts."""
         component = int(3 * count)
         for index in range(sap.equality_start[world], sap.equality_end[world]):
             if sap.equality[index].kind != OFF:
@@ -194,19 +210,34 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
             for row in range(row_count(sap, index)):
                 axis = row_axis(sap, index, row)
                 c, k = contact0 + component / 3, component % 3
-                velocity, wanted = sap.space_velocity[c], sap.space_wanted[c]
-                compliance = sap.space_compliance[c]
-                velocity[k] = wp.dot(axis, sap.equality_velocity[index])
-                wanted[k] = wp.dot(axis, sap.equality[index].bias)
-                compliance[k] = row_compliance(sap, index, row)
-                sap.space_velocity[c] = velocity
-                sap.space_wanted[c] = wanted
-                sap.space_compliance[c] = compliance
+                set_law(
+                    sap,
+                    c,
+                    k,
+                    wp.dot(axis, sap.equality_velocity[index]),
+                    wp.dot(axis, sap.equality[index].bias),
+                    row_compliance(sap, index, row),
+                )
+                component += 1
+        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+            gain = sap.spring_gain[spring]
+            if gain > real(0.0):
+                for entry in range(sap.spring_entry_start[spring], sap.spring_entry_start[spring + 1]):
+                    place = basis + component + sap.spring_dof[entry] * stride
+                    sap.space_basis[place] = sap.space_basis[place] + sap.spring_coefficient[entry]
+                set_law(
+                    sap,
+                    contact0 + component / 3,
+                    component % 3,
+                    sap.spring_velocity[spring],
+                    sap.spring_impulse[spring] / gain,
+                    real(1.0) / gain,
+                )
                 component += 1
 
     @wp.func(inline=True)
     def measure_rows(sap: wp.ref[SapData], world: int, contact0: int, count: int):
-        """Write by how much the velocities of constraints differ from those of the iteration.
+        """Write by how much the velocities of rows differ from those of the iteration.
 
         Rotation about the axis of a hinge, on which nothing acts, is left out.
         """
@@ -219,10 +250,17 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
                 slope += (velocity[component % 3] - wp.dot(axis, sap.equality_velocity[index])) * axis
                 component += 1
             sap.equality_slope[index] = slope
+        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+            change = real(0.0)
+            if sap.spring_gain[spring] > real(0.0):
+                velocity = sap.space_velocity[contact0 + component / 3]
+                change = velocity[component % 3] - sap.spring_velocity[spring]
+                component += 1
+            sap.spring_slope[spring] = change
 
     @wp.func(inline=True)
     def work_of_rows(sap: wp.ref[SapData], world: int, contact0: int, count: int) -> real:
-        """Return p (u - u*) of the constraints behind `count` contacts, where u* is v + `equality_slope`."""
+        """Return p (u - u*) of the rows behind `count` contacts, where u* is the velocity and its slope."""
         work = real(0.0)
         component = int(3 * count)
         for index in range(sap.equality_start[world], sap.equality_end[world]):
@@ -233,11 +271,18 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
                 gained = velocity[component % 3] - wp.dot(row_axis(sap, index, row), free)
                 work += impulse[component % 3] * gained
                 component += 1
+        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+            if sap.spring_gain[spring] > real(0.0):
+                impulse = sap.space_impulse[contact0 + component / 3]
+                velocity = sap.space_velocity[contact0 + component / 3]
+                rate = sap.spring_velocity[spring] + sap.spring_slope[spring]
+                work += impulse[component % 3] * (velocity[component % 3] - rate)
+                component += 1
         return work
 
     @wp.func(inline=True)
     def eliminate_rows(sap: wp.ref[SapData], contact0: int, count: int, rows: int, mobility0: int) -> int:
-        """Replace the mobility of contacts by that with constraints; return 0 if it was not definite."""
+        """Replace the mobility of contacts by that with all rows; return 0 if it was not definite."""
         return eliminate_last(
             sap.space_mobility,
             mobility0,
@@ -251,7 +296,7 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
 
     @wp.func(inline=True)
     def restore_rows(sap: wp.ref[SapData], contact0: int, count: int, rows: int, mobility0: int):
-        """Write the impulses and velocities of constraints for those of the contacts."""
+        """Write the impulses and velocities of all rows for those of the contacts."""
         restore_last(
             sap.space_mobility,
             mobility0,

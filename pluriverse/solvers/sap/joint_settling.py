@@ -220,6 +220,9 @@ def joint_settling_functions(
                         hold(sap, dof0 + sap.equality[index].dof1)
                     if sap.equality[index].dof2 >= 0:
                         hold(sap, dof0 + sap.equality[index].dof2)
+                for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
+                    for entry in range(sap.spring_entry_start[spring], sap.spring_entry_start[spring + 1]):
+                        hold(sap, dof0 + sap.spring_dof[entry])
         return int(settles != 0)
 
     @wp.func(inline=True)

@@ -34,7 +34,7 @@ SPACE_CONTACTS_MAX = 16
 SPACE_HELD_CONTACTS_MAX = 12
 """The same where friction is convex, or becomes so and there are no constraints."""
 SPACE_ROWS_MAX = min(ELIMINATED_MAX, COMPONENTS_MAX - 3 * SPACE_CONTACTS_MAX)
-"""Largest number of velocities of such a world that constraints act on (`constraint_rows`)."""
+"""Largest number of velocities of such a world that constraints and springs act on (`constraint_rows`)."""
 _ROW_COUNT = {EqType.CONNECT: 3, EqType.WELD: 6, EqType.JOINT: 1, EqType.HINGE: 5, EqType.DISTANCE: 1}
 SPACE_DOFS_MAX = 128
 """Largest number of degrees of freedom of such a world: the mobility is computed for all of them."""
@@ -387,11 +387,10 @@ class SapWorkspace:
         )
         capacity = int(self.contact_capacity.max(initial=0))
         # Three rows of constraints take the room of a contact.
-        rows = max(
-            (sum(_ROW_COUNT[kind] for kind in template.equality[:, 0]) for template in model.templates),
-            default=0,
-        )
-        self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX) + -(-min(rows, SPACE_ROWS_MAX) // 3)
+        rows = [sum(_ROW_COUNT[kind] for kind in template.equality[:, 0]) for template in model.templates]
+        rows = np.array(rows, dtype=int)[model.world_template] + np.diff(springs["spring_start"].numpy())
+        row_count = min(int(rows.max(initial=0)), SPACE_ROWS_MAX)
+        self.space_contact_count = min(capacity, SPACE_CONTACTS_MAX) + -(-row_count // 3)
         m = 3 * self.space_contact_count
         self.space_work_count = 2 * (m + 16) ** 2
         given |= self._contact_space(model, real)
