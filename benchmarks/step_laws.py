@@ -181,9 +181,7 @@ def _couplings(
         gain, impulse = float(sap.spring_gain.numpy()[spring]), float(sap.spring_impulse.numpy()[spring])
         if gain == 0.0:
             if impulse != 0.0:
-                raise ValueError(
-                    f"step_laws: world {world} has a spring without stiffness, not checked here."
-                )
+                raise ValueError(f"step_laws: a spring of world {world} has no stiffness, not checked here.")
             continue
         row, entries = np.zeros(len(chains)), slice(*entry_start[spring : spring + 2])
         np.add.at(row, sap.spring_dof.numpy()[entries], sap.spring_coefficient.numpy()[entries])
