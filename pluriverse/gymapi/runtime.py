@@ -27,6 +27,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.model import Contacts, Model, State
 from pluriverse.simulation import Simulation
 from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.springs import no_tendons
 from pluriverse.springs.response import Springs
 from pluriverse.types import ModelFlags
 
@@ -140,12 +141,15 @@ class Runtime:
             )
         threads = int(params.physx.num_threads)
         self.has_friction_moments = has_friction_moments(self.model)
+        solver = make_solver(
+            self.model, params.solver, {**contact_options(self.model, params), **params.solver_options}
+        )
+        # Tendons act by the properties of actors (`tendon_forces.py`), and actuators on them not at all.
+        solver.set_springs(tendons=no_tendons(self.device))
         return ActorSimulation(
             ActorStage(self._push, self._read),
             self.model,
-            make_solver(
-                self.model, params.solver, {**contact_options(self.model, params), **params.solver_options}
-            ),
+            solver,
             dt=params.dt / self.substeps,
             decimation=1,
             threads=threads if threads > 0 else None,

@@ -7,7 +7,7 @@ from pluriverse.gymapi.scene import Actor, Sim
 from pluriverse.gymapi.tables import integers
 from pluriverse.gymapi.tendons import actor_tendons
 from pluriverse.model import State
-from pluriverse.solvers.springs import TendonTable
+from pluriverse.solvers.springs import TENDON_NUMBERS, TendonTable
 from pluriverse.springs.coordinates import CoordinateSprings
 
 
@@ -54,7 +54,7 @@ class TendonForces(CoordinateSprings):
         ]
         table.entry_dof = integers([dof.dof for _, dof in entries], device)
         table.entry_coord = integers([actor.starts["coord"] + dof.coord for actor, dof in entries], device)
-        for name in ("offset", "rest", "stiffness", "damping", "lower", "upper", "limit_stiffness"):
+        for name in TENDON_NUMBERS:
             setattr(table, name, wp.zeros(len(tendons), dtype=float, device=device))
         table.coefficient = wp.zeros(len(entries), dtype=float, device=device)
         return table

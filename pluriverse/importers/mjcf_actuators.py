@@ -16,9 +16,9 @@ from pluriverse.importers.description import DofDescription, RobotDescription
 from pluriverse.importers.mjcf_enums import MjJoint, MjTrn
 from pluriverse.importers.mjcf_rows import actuator_count, unkept_actuator
 from pluriverse.importers.mjcf_source import MjcfSource
-from pluriverse.importers.mjcf_tendon_levers import tendon_levers
+from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon, tendon_levers
 from pluriverse.importers.options import MjcfSettings
-from pluriverse.importers.report import ImportReport
+from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import JointTargetMode
 
 GAIN_FIXED, GAIN_AFFINE = 0, 1  # mujoco.mjtGain
@@ -53,6 +53,9 @@ def add_drives(
         name = model.actuator(actuator).name or f"actuator {actuator}"
         levers = _levers(model, actuator)
         reason = _unsupported(model, actuator, levers, link_of_joint, robot)
+        if reason and is_linear_on_tendon(model, actuator) and not unkept_actuator(source, actuator, options):
+            report.add("actuator of a tendon", name, "control.mujoco.ctrl commands it", ImportSeverity.NOTE)
+            continue
         if reason:
             if not unkept_actuator(source, actuator, options):
                 namespace.keeps(f"actuator: {reason}", name)
@@ -80,6 +83,17 @@ def add_drives(
                 dof.effort_limit = limit if dof.effort_limit is None else min(dof.effort_limit, limit)
     _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), report, for_mujoco=namespace.is_asked)
     return servos
+
+
+def is_linear_on_tendon(model: Any, actuator: int) -> bool:
+    """Return whether an actuator pulls a fixed tendon as a motor or a servo does."""
+    return (
+        int(model.actuator_trntype[actuator]) == MjTrn.TENDON
+        and is_fixed_tendon(model, int(model.actuator_trnid[actuator, 0]))
+        and int(model.actuator_dyntype[actuator]) == 0
+        and int(model.actuator_gaintype[actuator]) == GAIN_FIXED
+        and int(model.actuator_biastype[actuator]) in (BIAS_NONE, BIAS_AFFINE)
+    )
 
 
 def _is_on_joint(model: Any, actuator: int) -> bool:

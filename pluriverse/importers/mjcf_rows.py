@@ -12,6 +12,7 @@ import numpy as np
 from pluriverse.importers.description import Placement
 from pluriverse.importers.mjcf_enums import MjEq, MjTrn, MjWrap
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 from pluriverse.mujoco_attributes.choices import FIXED, SPATIAL
@@ -37,6 +38,8 @@ def report_rows(source: MjcfSource, options: MjcfSettings, report: ImportReport)
     for kind, count, field in kinds:
         for index in range(count):
             name = getattr(model, field)(index).name or f"{kind} {index}"
+            if kind == "tendon" and not is_fixed_tendon(model, index):
+                kind = "spatial tendon"
             if options["scale"] != 1.0 and namespace.is_asked:
                 report.add(kind, name, "it is left out, as the option scale does not scale it")
             elif options["scale"] == 1.0:
@@ -232,7 +235,8 @@ class RowWriter:
             tendon_solref_friction=model.tendon_solref_fri[tendon],
             tendon_solimp_friction=model.tendon_solimp_fri[tendon],
             tendon_armature=model.tendon_armature[tendon],
-            tendon_springlength=spec.springlength,
+            # A length that is not given is that at qpos0; those of spatial ones follow their bodies.
+            tendon_springlength=model.tendon_lengthspring[tendon] if fixed else spec.springlength,
             tendon_actuator_force_range=model.tendon_actfrcrange[tendon],
             tendon_actuator_force_limited=int(model.tendon_actfrclimited[tendon]),
         )

@@ -22,10 +22,9 @@ def tendon_levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]
     if int(model.actuator_trntype[actuator]) != MjTrn.TENDON or not is_servo:
         return {}
     tendon = int(model.actuator_trnid[actuator, 0])
-    first = int(model.tendon_adr[tendon])
-    wraps = slice(first, first + int(model.tendon_num[tendon]))
-    if np.any(model.wrap_type[wraps] != MjWrap.JOINT):
+    if not is_fixed_tendon(model, tendon):
         return {}
+    wraps = _wraps(model, tendon)
     coefs: dict[int, float] = {}
     for joint, coef in zip(model.wrap_objid[wraps], model.wrap_prm[wraps], strict=True):
         coefs[int(joint)] = coefs.get(int(joint), 0.0) + float(coef)
@@ -35,6 +34,16 @@ def tendon_levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]
     length = sum(coef * ratios[joint] for joint, coef in coefs.items())
     levers = {joint: (coef, length / ratios[joint]) for joint, coef in coefs.items()}
     return levers if all(lever * advance > 0.0 for lever, advance in levers.values()) else {}
+
+
+def is_fixed_tendon(model: Any, tendon: int) -> bool:
+    """Return whether the length of a tendon is a sum of joint coordinates."""
+    return bool(np.all(model.wrap_type[_wraps(model, tendon)] == MjWrap.JOINT))
+
+
+def _wraps(model: Any, tendon: int) -> slice:
+    first = int(model.tendon_adr[tendon])
+    return slice(first, first + int(model.tendon_num[tendon]))
 
 
 def _coupled_joints(model: Any, joint: int) -> dict[int, float]:

@@ -5,6 +5,7 @@ import numpy as np
 from pluriverse.importers.mjcf_rows import report_rows
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.mjcf_switches import disabled_flags
+from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 
@@ -15,14 +16,18 @@ def report_unsupported(source: MjcfSource, options: MjcfSettings, report: Import
     is_asked = options["custom"].namespace.is_asked
     report_rows(source, options, report)
     for kind, elements, consequence in (
-        ("tendon", spec.tendons, "it exerts nothing"),
         ("flex", spec.flexes, "it is left out"),
         ("plugin", spec.plugins, "it does not run"),
     ):
         for number, element in enumerate(elements):
-            if is_asked and kind == "tendon":
-                continue
             report.add(kind, element.name or f"{kind} {number}", consequence)
+    for number in range(0 if is_asked else model.ntendon):
+        name = model.tendon(number).name or f"tendon {number}"
+        if not is_fixed_tendon(model, number):
+            report.add("spatial tendon", name, "it exerts nothing")
+        elif model.tendon_frictionloss[number] != 0.0 or model.tendon_armature[number] != 0.0:
+            options["custom"].namespace.keeps("frictionloss, armature of a tendon", name)
+            report.add("frictionloss, armature of a tendon", name, "it has none")
     option = model.opt
     if "actuation" in disabled_flags(source) and not (
         is_asked and options["custom"].namespace.keeps("flag actuation", "option")

@@ -32,6 +32,8 @@ class TendonTable:
     """Offset of the length of each tendon [m]."""
     rest: wp.array[float]
     """Rest length of each tendon [m]."""
+    force: wp.array[float]
+    """Constant force of each tendon [N]; a positive one lengthens it."""
     stiffness: wp.array[float]
     """Stiffness of each tendon [N/m]."""
     damping: wp.array[float]
@@ -42,6 +44,18 @@ class TendonTable:
     """Largest length of each tendon [m]."""
     limit_stiffness: wp.array[float]
     """Stiffness of the limits of each tendon [N/m], 0 for none."""
+
+
+def no_tendons(device: wp.Device) -> TendonTable:
+    """Return a table of no tendons, which leaves out those of a model."""
+    table = TendonTable()
+    for name in ("articulation", "first_dof", "dof_count", "entry_dof", "entry_coord"):
+        setattr(table, name, wp.zeros(0, dtype=int, device=device))
+    for name in ("tendon_start", "entry_start"):
+        setattr(table, name, wp.zeros(1, dtype=int, device=device))
+    for name in ("coefficient", *TENDON_NUMBERS):
+        setattr(table, name, wp.zeros(0, dtype=float, device=device))
+    return table
 
 
 @wp.struct
@@ -72,7 +86,7 @@ class BodySpringTable:
 
 
 # The numbers of a spring, which may be written to later, and those that cannot be negative.
-_TENDON_NUMBERS = ("offset", "rest", "stiffness", "damping", "lower", "upper", "limit_stiffness")
+TENDON_NUMBERS = ("offset", "rest", "force", "stiffness", "damping", "lower", "upper", "limit_stiffness")
 _NOT_NEGATIVE = ("stiffness", "damping", "limit_stiffness")
 
 
@@ -90,7 +104,7 @@ def check_tendons(model: Model, table: TendonTable) -> None:
     entries = _check_starts(table, what, "entry_start", tendons, "tendon")
     for name in ("entry_dof", "entry_coord", "coefficient"):
         _check_size(table, what, name, entries, "joint of a tendon")
-    for name in _TENDON_NUMBERS:
+    for name in TENDON_NUMBERS:
         _check_size(table, what, name, tendons, "tendon")
     _check_range(table, what, "articulation", model.articulation_count)
     first, counts = _host(table, what, "first_dof"), _host(table, what, "dof_count")
@@ -106,7 +120,7 @@ def check_tendons(model: Model, table: TendonTable) -> None:
     owner = np.repeat(owner, np.diff(_host(table, what, "entry_start")))
     _check_range(table, what, "entry_dof", counts[owner])
     _check_range(table, what, "entry_coord", model.joint_coord_count)
-    _check_numbers(table, what, ("coefficient", *_TENDON_NUMBERS))
+    _check_numbers(table, what, ("coefficient", *TENDON_NUMBERS))
 
 
 def check_body_springs(model: Model, table: BodySpringTable) -> None:
@@ -157,7 +171,10 @@ def _check_range(table: Any, what: str, name: str, end: Any) -> None:
 
 def _check_numbers(table: Any, what: str, names: tuple[str, ...]) -> None:
     for name in names:
-        values = _host(table, what, name).reshape(len(_host(table, what, name)), -1)
+        values = _host(table, what, name)
+        if not len(values):
+            continue
+        values = values.reshape(len(values), -1)
         wrong = np.isnan(values).any(axis=1)
         if name not in ("lower", "upper"):
             wrong |= np.isinf(values).any(axis=1)

@@ -3,11 +3,11 @@
 Reads   mass matrix, bias forces and drives of articulations, joint states
 Writes  joint_f of the joints of the tendons
 
-The length of a tendon is L = sum c_i q_i + offset. With rest length L0, the way g past a limit (0 within),
-and the velocities v* at the end of a step of length h without tendons, the forces f of all tendons of an
-articulation are those of the springs at the end of the step,
+The length of a tendon is L = sum c_i q_i + offset. With rest length L0, constant force f0, the way g past a
+limit (0 within), and the velocities v* at the end of a step of length h without tendons, the forces f of all
+tendons of an articulation are those of the springs at the end of the step,
 
-    f = -k (L - L0) - kl g - (d + h k + h kl) C (v* + h M^-1 C^T f),
+    f = f0 - k (L - L0) - kl g - (d + h k + h kl) C (v* + h M^-1 C^T f),
 
 where kl counts beyond the limit only, and each joint feels c_i f. So any stiffness is stable.
 """
@@ -64,7 +64,7 @@ def pull_joints(
         for i in range(count):
             speed += rows[owner, t, i] * rows[owner, tendons, i]
         stiffness = wp.float64(table.stiffness[tendon])
-        pull = -stiffness * (length - wp.float64(table.rest[tendon]))
+        pull = wp.float64(table.force[tendon]) - stiffness * (length - wp.float64(table.rest[tendon]))
         gain = wp.float64(table.damping[tendon]) + h * stiffness
         over = wp.max(length - wp.float64(table.upper[tendon]), wp.float64(0.0))
         over += wp.min(length - wp.float64(table.lower[tendon]), wp.float64(0.0))

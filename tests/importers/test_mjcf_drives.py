@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pluriverse import ModelBuilder, SolverMuJoCo
-from pluriverse.importers import AssetWarning, ImportSeverity
+from pluriverse.importers import ImportSeverity
 from pluriverse.types import JointTargetMode
 from tests.importers.test_mjcf_elements import import_mjcf, pendulum
 
@@ -164,9 +164,10 @@ def test_actuator_of_a_gripper_drives_each_finger():
     ids=["joints that move apart", "joints that it pushes against each other"],
 )
 def test_actuator_of_other_tendons_is_no_drive(change):
-    with pytest.warns(AssetWarning, match="its transmission is not a joint"):
-        builder, _ = import_mjcf(GRIPPER.replace(*change))
+    """It pulls its tendon as `control.mujoco.ctrl` says."""
+    builder, report = import_mjcf(GRIPPER.replace(*change))
     assert not np.any(builder.joint_target_ke)
+    assert "actuator of a tendon" in [entry.feature for entry in report.entries]
 
 
 def test_a_coupling_through_zero_up_to_rounding_is_one():

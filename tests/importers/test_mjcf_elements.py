@@ -324,10 +324,16 @@ def test_inertia_follows_from_the_geoms_on_request():
 
 
 UNSUPPORTED = {
-    "tendon": (
-        "",
-        '<tendon><fixed name="t"><joint joint="hinge" coef="1"/></fixed></tendon>',
+    "spatial tendon": (
+        '<site name="s" pos="0 0 1"/>',
+        '<tendon><spatial name="t"><site site="s"/><site site="w"/></spatial></tendon>'
+        '<worldbody><site name="w"/></worldbody>',
         "it exerts nothing",
+    ),
+    "frictionloss, armature of a tendon": (
+        "",
+        '<tendon><fixed name="t" frictionloss="1"><joint joint="hinge" coef="1"/></fixed></tendon>',
+        "it has none",
     ),
     "option density, viscosity": ("", '<option viscosity="1"/>', "no fluid"),
     "actuatorgravcomp": (

@@ -43,7 +43,7 @@ def tendon(model, coefficients, rest, stiffness, *, damping=0.0):
     table.dof_count, table.tendon_start = integers(model.joint_dof_count), integers(0, 1)
     table.entry_start, table.entry_dof = integers(0, count), integers(*range(count))
     table.entry_coord, table.coefficient = integers(*range(count)), numbers(*coefficients)
-    table.offset, table.rest = numbers(0.0), numbers(rest)
+    table.offset, table.rest, table.force = numbers(0.0), numbers(rest), numbers(0.0)
     table.stiffness, table.damping = numbers(stiffness), numbers(damping)
     table.lower, table.upper, table.limit_stiffness = numbers(-np.inf), numbers(np.inf), numbers(0.0)
     return table

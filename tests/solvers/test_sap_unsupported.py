@@ -30,7 +30,7 @@ def test_forces_of_mujoco_only_are_named():
     builder.replicate(robot, 2)
     model = builder.finalize("cpu")
     expected = (
-        "SolverSAP: the model has 2 tendons, 2 general actuators, 2 joint axes with a spring of their own in "
+        "SolverSAP: the model has 2 general actuators, 2 joint axes with a spring of their own in "
         "model.mujoco"
     )
     with pytest.warns(UnsupportedFeatureWarning, match=expected):

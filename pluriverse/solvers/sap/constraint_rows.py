@@ -27,6 +27,8 @@ from pluriverse.solvers.sap.equality import BODIES, DISTANCE, DOFS, OFF
 from pluriverse.solvers.sap.workspace import SPACE_ROWS_MAX, sap_struct
 
 ROWS_MAX = wp.constant(SPACE_ROWS_MAX)
+# Gain [kg or kg·m²] of a spring without any, whose force then varies by rounding.
+SOFTEST = 1e-12
 
 
 @functools.cache
@@ -157,21 +159,26 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
         return real(1.0) / stiffness
 
     @wp.func(inline=True)
+    def row_gain(sap: wp.ref[SapData], spring: int) -> real:
+        """Return g of a spring; a constant force is the law of a very soft one. 0: it exerts nothing."""
+        gain = sap.spring_gain[spring]
+        if gain == real(0.0) and sap.spring_impulse[spring] != real(0.0):
+            gain = real(SOFTEST)
+        return gain
+
+    @wp.func(inline=True)
     def count_rows(sap: wp.ref[SapData], world: int) -> int:
         """Return the number of rows of a world."""
         count = int(0)
         for index in range(sap.equality_start[world], sap.equality_end[world]):
             count += row_count(sap, index)
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
-            count += int(sap.spring_gain[spring] > real(0.0))
+            count += int(row_gain(sap, spring) > real(0.0))
         return count
 
     @wp.func(inline=True)
     def has_linear_laws(sap: wp.ref[SapData], world: int) -> bool:
         """Return whether all constraints and springs of a world have linear laws, and are few."""
-        for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
-            if sap.spring_gain[spring] == real(0.0) and sap.spring_impulse[spring] != real(0.0):
-                return False
         for index in range(sap.equality_start[world], sap.equality_end[world]):
             if sap.equality[index].kind == DISTANCE and (
                 sap.equality[index].two_sided == 0 or sap.equality[index].stiffness_linear == real(0.0)
@@ -220,7 +227,7 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
                 )
                 component += 1
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
-            gain = sap.spring_gain[spring]
+            gain = row_gain(sap, spring)
             if gain > real(0.0):
                 for entry in range(sap.spring_entry_start[spring], sap.spring_entry_start[spring + 1]):
                     place = basis + component + sap.spring_dof[entry] * stride
@@ -252,7 +259,7 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
             sap.equality_slope[index] = slope
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
             change = real(0.0)
-            if sap.spring_gain[spring] > real(0.0):
+            if row_gain(sap, spring) > real(0.0):
                 velocity = sap.space_velocity[contact0 + component / 3]
                 change = velocity[component % 3] - sap.spring_velocity[spring]
                 component += 1
@@ -272,7 +279,7 @@ def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> Simp
                 work += impulse[component % 3] * gained
                 component += 1
         for spring in range(sap.spring_start[world], sap.spring_start[world + 1]):
-            if sap.spring_gain[spring] > real(0.0):
+            if row_gain(sap, spring) > real(0.0):
                 impulse = sap.space_impulse[contact0 + component / 3]
                 velocity = sap.space_velocity[contact0 + component / 3]
                 rate = sap.spring_velocity[spring] + sap.spring_slope[spring]

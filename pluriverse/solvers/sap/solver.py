@@ -36,6 +36,7 @@ from pluriverse.solvers.sap.contact_inputs import (
 )
 from pluriverse.solvers.sap.dilation import DILATION_SHARE, DILATION_SPEED
 from pluriverse.solvers.sap.equality_terms import set_equality_terms
+from pluriverse.solvers.sap.fixed_tendons import FixedTendons
 from pluriverse.solvers.sap.inspection import ConvexProblem, convex_problem
 from pluriverse.solvers.sap.joint_terms import set_joint_terms
 from pluriverse.solvers.sap.moment_terms import set_moment_terms
@@ -150,6 +151,12 @@ class SolverSAP(StepStatus):
         self.frame_id = 0
         self._springs: SpringSet | None = None
         self._spring_tables: list[Any] = [None, None]
+        self._fixed_tendons: FixedTendons | None = FixedTendons(model)
+        if self._fixed_tendons.count:
+            self._spring_tables[0] = self._fixed_tendons.table
+            self._springs = SpringSet(model, *self._spring_tables)
+        else:
+            self._fixed_tendons = None
         self._spring_version = 0
         self._bounces = self._has_restitution()
         self._step_duration = math.inf
@@ -282,6 +289,8 @@ class SolverSAP(StepStatus):
             enforce_velocity_limit=self.options.enforce_velocity_limit,
             dt=dt,
         )
+        if self._fixed_tendons is not None:
+            self._fixed_tendons.set_springs(worlds, state_in, control)
         self._solve(state_in, contacts, worlds, sap, dt, start=START_OLD)
         if contacts.culling is not None:
             self._check_horizon(contacts.culling.horizon, dt)
@@ -452,17 +461,23 @@ class SolverSAP(StepStatus):
     ) -> bool:
         """Let springs act as terms of the objective; see `SolverBase.set_springs`.
 
+        Tendons take the place of those that the model has in `model.mujoco`; a table of none leaves them out.
+
         Raises:
             ValueError: If the arrays of a table do not fit each other or the model, or a number is out of
                 range.
         """
         if tendons is not None:
             check_tendons(self.model, tendons)
+            self._fixed_tendons = None
         if bodies is not None:
             check_body_springs(self.model, bodies)
-        self._spring_tables[0] = tendons or self._spring_tables[0]
-        self._spring_tables[1] = bodies or self._spring_tables[1]
-        self._springs = SpringSet(self.model, *self._spring_tables)
+        for kind, table in enumerate((tendons, bodies)):
+            if table is not None:
+                owner = table.articulation if kind == 0 else table.body
+                self._spring_tables[kind] = table if owner.size else None
+        has_springs = any(table is not None for table in self._spring_tables)
+        self._springs = SpringSet(self.model, *self._spring_tables) if has_springs else None
         if bodies is not None:
             self.dynamics.groups.read_bodies(bodies.body.numpy())
         self._spring_version += 1

@@ -82,7 +82,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     sap.spring_coefficient[entry] = coefficient
                     excess += coefficient * real(joint_q[tendons.entry_coord[source.entry[entry]]])
                 stiffness = real(tendons.stiffness[index])
-                pull = stiffness * (real(tendons.rest[index]) - excess)
+                pull = real(tendons.force[index]) + stiffness * (real(tendons.rest[index]) - excess)
                 over = wp.max(excess - real(tendons.upper[index]), real(0.0))
                 over += wp.min(excess - real(tendons.lower[index]), real(0.0))
                 if over != real(0.0):

@@ -6,7 +6,8 @@ import numpy as np
 
 from pluriverse.model import Model
 from pluriverse.model.attributes import find_attribute
-from pluriverse.mujoco_attributes.choices import CtrlSource, TrnType
+from pluriverse.mujoco_attributes.choices import SPATIAL, CtrlSource, TrnType
+from pluriverse.solvers.sap.fixed_tendons import acting_actuators
 from pluriverse.types import JointTargetMode, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
@@ -16,9 +17,13 @@ class UnsupportedFeatureWarning(PluriverseWarning):
 
 
 def warn_of_unsupported(model: Model) -> None:
-    """Warn if a model has tendons, general actuators and the like, which SolverSAP does not simulate."""
+    """Warn if a model has spatial tendons, general actuators and the like, which SolverSAP leaves out."""
     counts = {
-        "tendons": model.custom_frequency_counts.get("mujoco:tendon", 0),
+        "spatial tendons": _count_spatial(model),
+        "fixed tendons with dry friction or armature": _count(
+            model, "mujoco:tendon_frictionloss", "mujoco:tendon_armature"
+        ),
+        "constraints between tendons": model.custom_frequency_counts.get("mujoco:tendon_equality", 0),
         "general actuators": _count_actuators(model),
         "contact pairs that their shapes do not make": _count_pairs(model),
         "joint axes with a spring of their own": _count(model, "mujoco:dof_passive_stiffness"),
@@ -59,7 +64,7 @@ def _count_actuators(model: Model) -> int:
     """Return how many actuators act through `control.mujoco.ctrl` alone.
 
     Motors of joints with a drive are not among them: `Control.joint_f` and `joint_act` command these in every
-    solver.
+    solver. Nor are those on fixed tendons.
     """
     source = find_attribute(model, "mujoco:ctrl_source")
     if source is None or source.size == 0:
@@ -72,4 +77,10 @@ def _count_actuators(model: Model) -> int:
     dof = np.where(on_joint, target[:, 0], -1)
     mode = np.append(model.joint_target_mode.numpy(), JointTargetMode.NONE)[dof]
     is_effort = (mode != JointTargetMode.NONE) & (dynamics == 0) & (bias == 0)
-    return int(np.count_nonzero((source.numpy() == CtrlSource.CTRL_DIRECT) & ~is_effort))
+    is_direct = source.numpy() == CtrlSource.CTRL_DIRECT
+    return int(np.count_nonzero(is_direct & ~is_effort & ~acting_actuators(model)))
+
+
+def _count_spatial(model: Model) -> int:
+    kinds = find_attribute(model, "mujoco:tendon_type")
+    return 0 if kinds is None else int(np.count_nonzero(kinds.numpy() == SPATIAL))

@@ -1,0 +1,231 @@
+"""Fixed tendons of the namespace `mujoco`, and the actuators on them, as springs of `SolverSAP`.
+
+Reads   tendons and actuators of the model, `control.mujoco.ctrl`, joint_q and joint_qd of the old state
+Writes  the numbers of a `TendonTable`: a spring for each tendon that acts by itself, and for each actuator
+
+The length of such a tendon is L = sum c_i q_i, and each of its joints feels c_i times its force. An actuator
+of gear r exerts r (a ctrl + b_0 + b_1 r L + b_2 r dL/dt), a linear spring unless b_1 or b_2 push away. Where
+that exceeds its limits at the start of a step, it exerts the limit throughout.
+"""
+
+import numpy as np
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+from pluriverse.model import Control, Model, State
+from pluriverse.model.attributes import find_attribute
+from pluriverse.mujoco_attributes.choices import FIXED, CtrlSource, TrnType
+from pluriverse.mujoco_attributes.registration import AUTO, VEC6, VEC10
+from pluriverse.solvers.springs import TENDON_NUMBERS, TendonTable
+
+GAIN_FIXED, BIAS_NONE, BIAS_AFFINE = 0, 0, 1  # of mujoco.mjtGain and mjtBias
+# Stiffness of limits [N/m]: steps soften it to what they resolve.
+LIMIT_STIFFNESS = wp.constant(1e8)
+_AUTO = wp.constant(AUTO)
+
+
+@wp.struct
+class TendonSource:
+    """Rows of springs by world, and the arrays of the model that say how they act."""
+
+    row_start: wp.array[int]  # [world + 1]
+    tendon: wp.array[int]  # [row]
+    actuator: wp.array[int]  # [row] -1: the tendon by itself
+    stiffness: wp.array[float]  # [tendon] N/m
+    damping: wp.array[float]  # [tendon] N s/m
+    springlength: wp.array[wp.vec2]  # [tendon] m
+    limited: wp.array[int]  # [tendon]
+    range: wp.array[wp.vec2]  # [tendon] m
+    gear: wp.array(dtype=VEC6)  # [actuator]
+    gainprm: wp.array(dtype=VEC10)  # [actuator]
+    biasprm: wp.array(dtype=VEC10)  # [actuator]
+    biastype: wp.array[int]  # [actuator]
+    ctrllimited: wp.array[int]  # [actuator]
+    ctrlrange: wp.array[wp.vec2]  # [actuator]
+    forcelimited: wp.array[int]  # [actuator]
+    forcerange: wp.array[wp.vec2]  # [actuator] N
+
+
+@wp.func
+def within(value: float, limited: int, bounds: wp.vec2) -> float:
+    """Return a value within its bounds, if it has any."""
+    if limited == 1 or (limited == _AUTO and bounds[0] < bounds[1]):
+        return wp.clamp(value, bounds[0], bounds[1])
+    return value
+
+
+@wp.kernel(enable_backward=False, module="pluriverse.solvers.sap.fixed_tendons")
+def set_tendon_springs(
+    worlds: wp.array[int],
+    source: TendonSource,
+    ctrl: wp.array[float],  # [actuator]
+    joint_q: wp.array[float],  # [coord]
+    joint_qd: wp.array[float],  # [dof]
+    table: TendonTable,
+):
+    """Write the springs of the tendons of one world."""
+    thread, _ = wp.tid()
+    world = worlds[thread]
+    if world < 0:
+        return
+    for row in range(source.row_start[world], source.row_start[world + 1]):
+        length, speed = float(0.0), float(0.0)
+        for entry in range(table.entry_start[row], table.entry_start[row + 1]):
+            length += table.coefficient[entry] * joint_q[table.entry_coord[entry]]
+            speed += table.coefficient[entry] * joint_qd[table.first_dof[row] + table.entry_dof[entry]]
+        stiffness, damping, rest, force = float(0.0), float(0.0), float(0.0), float(0.0)
+        actuator = source.actuator[row]
+        if actuator < 0:
+            tendon = source.tendon[row]
+            damping = source.damping[tendon]
+            slack = source.springlength[tendon]
+            if slack[0] < 0.0 and slack[1] < 0.0:  # not given: where all coordinates are 0
+                slack = wp.vec2()
+            if length < slack[0] or length > slack[1]:
+                stiffness = source.stiffness[tendon]
+                rest = wp.clamp(length, slack[0], slack[1])
+            bounds = source.range[tendon]
+            limited = source.limited[tendon]
+            is_limited = limited == 1 or (limited == _AUTO and bounds[0] < bounds[1])
+            table.lower[row] = wp.where(is_limited, bounds[0], -wp.inf)
+            table.upper[row] = wp.where(is_limited, bounds[1], wp.inf)
+            table.limit_stiffness[row] = wp.where(is_limited, LIMIT_STIFFNESS, 0.0)
+        else:
+            gear = source.gear[actuator][0]
+            given = within(ctrl[actuator], source.ctrllimited[actuator], source.ctrlrange[actuator])
+            constant = source.gainprm[actuator][0] * given
+            by_length, by_speed = float(0.0), float(0.0)
+            if source.biastype[actuator] != BIAS_NONE:
+                bias = source.biasprm[actuator]
+                constant += bias[0]
+                by_length, by_speed = bias[1] * gear, bias[2] * gear
+            now = constant + by_length * length + by_speed * speed
+            bounded = within(now, source.forcelimited[actuator], source.forcerange[actuator])
+            if bounded != now:
+                constant, by_length, by_speed = bounded, float(0.0), float(0.0)
+            # What pushes away is no spring: it acts as it is now.
+            constant += wp.max(by_length, 0.0) * length + wp.max(by_speed, 0.0) * speed
+            stiffness = -gear * wp.min(by_length, 0.0)
+            damping = -gear * wp.min(by_speed, 0.0)
+            force = gear * constant
+        table.stiffness[row] = stiffness
+        table.damping[row] = damping
+        table.rest[row] = rest
+        table.force[row] = force
+
+
+class FixedTendons:
+    """The fixed tendons of a model that act when it is made, and the actuators on them.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: Model):
+        self._model = model
+        tendon, actuator = acting_rows(model)
+        self.count = len(tendon)
+        """Number of springs."""
+        if not self.count:
+            return
+        arrays = {name: _host(model, name) for name in ("joint_adr", "joint_num")}
+        counts = arrays["joint_num"][tendon]
+        start = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.arange(start[-1]) - np.repeat(start[:-1] - arrays["joint_adr"][tendon], counts)
+        joint, dof = _host(model, "joint")[entries], _host(model, "joint_dof")[entries]
+        first = model.joint_qd_start.numpy()[joint]
+        dof = np.where(dof >= 0, dof, first)
+        coord = model.joint_q_start.numpy()[joint] + dof - first
+        base = np.minimum.reduceat(dof, start[:-1])
+        world = world_of_dofs(model, base)
+        device = model.device
+
+        def integers(values: np.ndarray) -> wp.array:
+            return wp.array(np.asarray(values, dtype=np.int32), device=device)
+
+        table = self.table = TendonTable()
+        """The springs, as `set_springs` takes them."""
+        table.articulation, table.first_dof = integers(np.zeros(self.count)), integers(base)
+        table.dof_count = integers(np.maximum.reduceat(dof, start[:-1]) - base + 1)
+        table.tendon_start = integers(np.arange(self.count + 1))
+        table.entry_start, table.entry_coord = integers(start), integers(coord)
+        table.entry_dof = integers(dof - np.repeat(base, counts))
+        table.coefficient = wp.array(_host(model, "coef")[entries].astype(np.float32), device=device)
+        for name in TENDON_NUMBERS:
+            setattr(table, name, wp.zeros(self.count, dtype=float, device=device))
+        table.lower.fill_(-np.inf)
+        table.upper.fill_(np.inf)
+        source = self._source = TendonSource()
+        source.row_start = integers(np.searchsorted(world, np.arange(model.world_count + 1)))
+        source.tendon, source.actuator = integers(tendon), integers(actuator)
+        for name in ("stiffness", "damping", "springlength", "limited", "range"):
+            setattr(source, name, find_attribute(model, f"mujoco:tendon_{name}"))
+        for name in ("gear", "gainprm", "biasprm", "biastype"):
+            setattr(source, name, find_attribute(model, f"mujoco:actuator_{name}"))
+        for name in ("ctrllimited", "ctrlrange", "forcelimited", "forcerange"):
+            setattr(source, name, find_attribute(model, f"mujoco:actuator_{name}"))
+
+    def set_springs(self, worlds: wp.array, state: State, control: Control) -> None:
+        """Write the springs of `worlds` at a state, for what `control.mujoco.ctrl` asks. Only launches."""
+        launch_kernel(
+            set_tendon_springs,
+            dim=worlds.size,
+            inputs=[
+                worlds,
+                self._source,
+                find_attribute(control, "mujoco:ctrl"),
+                state.joint_q,
+                state.joint_qd,
+            ],
+            outputs=[self.table],
+            device=self._model.device,
+        )
+
+
+def acting_rows(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tendon and the actuator, -1 for none, of each spring that a model has, by world."""
+    none = np.zeros(0, dtype=np.int64)
+    if not model.custom_frequency_counts.get("mujoco:tendon", 0):
+        return none, none
+    is_fixed = (_host(model, "type") == FIXED) & (_host(model, "joint_num") > 0)
+    limited, bounds = _host(model, "limited"), _host(model, "range")
+    is_limited = (limited == 1) | ((limited == AUTO) & (bounds[:, 0] < bounds[:, 1]))
+    acts = is_fixed & ((_host(model, "stiffness") != 0.0) | (_host(model, "damping") != 0.0) | is_limited)
+    tendon = np.flatnonzero(acts)
+    actuator = np.flatnonzero(acting_actuators(model))
+    if len(actuator):
+        target = find_attribute(model, "mujoco:actuator_trnid").numpy()[actuator, 0]
+        tendon, actuator = (
+            np.concatenate([tendon, target]),
+            np.concatenate([np.full(len(tendon), -1), actuator]),
+        )
+    else:
+        actuator = np.full(len(tendon), -1)
+    joint = _host(model, "joint")[_host(model, "joint_adr")[tendon]]
+    world = world_of_dofs(model, model.joint_qd_start.numpy()[joint])
+    order = np.lexsort((actuator, tendon, world))
+    return tendon[order], actuator[order]
+
+
+def acting_actuators(model: Model) -> np.ndarray:
+    """Return which actuators of a model act on fixed tendons by `control.mujoco.ctrl`."""
+    source = find_attribute(model, "mujoco:ctrl_source")
+    if source is None or source.size == 0 or not model.custom_frequency_counts.get("mujoco:tendon", 0):
+        return np.zeros(0 if source is None else source.size, dtype=bool)
+    kind, target, dynamics, gain, bias = (
+        find_attribute(model, f"mujoco:actuator_{name}").numpy()
+        for name in ("trntype", "trnid", "dyntype", "gaintype", "biastype")
+    )
+    on_tendon = (kind == TrnType.TENDON) & (target[:, 0] >= 0)
+    is_fixed = _host(model, "type")[np.where(on_tendon, target[:, 0], 0)] == FIXED
+    is_linear = (dynamics == 0) & (gain == GAIN_FIXED) & np.isin(bias, (BIAS_NONE, BIAS_AFFINE))
+    return on_tendon & is_fixed & is_linear & (source.numpy() == CtrlSource.CTRL_DIRECT)
+
+
+def world_of_dofs(model: Model, dofs: np.ndarray) -> np.ndarray:
+    """Return the worlds of degrees of freedom."""
+    return np.searchsorted(model.topology.world_dof.numpy(), dofs, side="right") - 1
+
+
+def _host(model: Model, name: str) -> np.ndarray:
+    return np.asarray(find_attribute(model, f"mujoco:tendon_{name}").numpy())

@@ -1,0 +1,128 @@
+"""Fixed tendons of MJCF files in SolverSAP, and the actuators on them: MuJoCo is the oracle."""
+
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+import pluriverse as pv
+from pluriverse.solvers.springs import no_tendons
+from pluriverse.warnings import AssetWarning
+
+DT = 0.0005
+ARM = """
+<mujoco>
+  <option gravity="0 0 0" timestep="0.0005" integrator="implicitfast"/>
+  <default>
+    <joint axis="0 1 0" damping="0.2" armature="0.01"/><geom size="0.03" contype="0" conaffinity="0"/>
+  </default>
+  <worldbody>
+    <body><joint name="a"/><geom type="capsule" fromto="0 0 0 0.3 0 0"/>
+      <body pos="0.3 0 0"><joint name="b"/><geom type="capsule" fromto="0 0 0 0.3 0 0"/>
+        <body pos="0.3 0 0"><joint name="c"/><geom type="capsule" fromto="0 0 0 0.2 0 0"/></body>
+      </body></body>
+  </worldbody>
+  <tendon>
+    <fixed name="t" {tendon}><joint joint="a" coef="1"/><joint joint="c" coef="-0.5"/></fixed>
+    <fixed name="u"><joint joint="b" coef="0.7"/></fixed>
+  </tendon>
+  <actuator>{actuator}</actuator>
+</mujoco>
+"""
+START = np.array([0.3, -0.2, 0.5])
+CASES = {
+    "spring": ('stiffness="20" damping="0.5"', "", ()),
+    "spring with a rest length": ('stiffness="8" springlength="0.4"', "", ()),
+    "spring that is slack between two lengths": ('stiffness="30" springlength="-0.2 0.02"', "", ()),
+    "servo": ("", '<position tendon="t" kp="12" kv="0.4"/>', (0.6,)),
+    "servo at its force limit": ("", '<position tendon="t" kp="40" kv="0.4" forcerange="-1.5 1.5"/>', (2.0,)),
+    "motor with a gear": (
+        "",
+        '<motor tendon="t" gear="2" ctrlrange="-0.3 0.3"/>',
+        (5.0,),
+    ),
+    "two actuators and a spring": (
+        'stiffness="5"',
+        '<general tendon="t" gainprm="3" biastype="affine" biasprm="0.2 -4 -0.3" gear="1.5"/>'
+        '<velocity tendon="u" kv="0.8"/>',
+        (0.5, -0.4),
+    ),
+    "what pushes away": ("", '<general tendon="t" biastype="affine" biasprm="0.2 0.5 0"/>', (0.0,)),
+}
+
+
+def import_arm(tendon, actuator):
+    builder = pv.ModelBuilder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AssetWarning)  # nothing is lost
+        builder.add_mjcf(ARM.format(tendon=tendon, actuator=actuator))
+    return builder
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_tendon_moves_its_joints_as_in_mujoco(case):
+    """Over a quarter of a second of free motion, in steps so small that integrators agree."""
+    tendon, actuator, ctrl = CASES[case]
+    reference = mujoco.MjModel.from_xml_string(ARM.format(tendon=tendon, actuator=actuator))
+    data = mujoco.MjData(reference)
+    data.qpos[:], data.ctrl[:] = START, ctrl
+    mujoco.mj_step(reference, data, 500)
+
+    model = import_arm(tendon, actuator).finalize("cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the solver leaves nothing out
+        simulation = pv.Simulation(model, pv.SolverSAP(model), dt=DT)
+    simulation.state.joint_q.assign(START.astype(np.float32))
+    if ctrl:
+        simulation.control.mujoco.ctrl.assign(np.array(ctrl, dtype=np.float32))
+    simulation.step(500)
+    moved = np.abs(data.qpos - START).max()
+    assert moved > 0.02
+    np.testing.assert_allclose(simulation.state.joint_q.numpy(), data.qpos, rtol=0.0, atol=0.01 * moved)
+
+
+def test_a_limit_holds_the_length():
+    """A tendon that a motor pulls against its limit stays there, however hard."""
+    model = import_arm('range="-0.3 0.3"', '<motor tendon="t" gear="20"/>').finalize("cpu")
+    simulation = pv.Simulation(model, dt=0.005)
+    simulation.control.mujoco.ctrl.assign([1.0])
+    simulation.step(400)
+    q = simulation.state.joint_q.numpy()
+    assert 0.3 <= q[0] - 0.5 * q[2] < 0.31
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_controls_change_between_recorded_steps(threads):
+    """Each world follows its own control and spring, with the bits that it has alone."""
+    robot = import_arm('stiffness="5"', '<position tendon="t" kp="12" kv="0.4"/>')
+    builder = pv.ModelBuilder()
+    builder.replicate(robot, 12)
+    rng = np.random.default_rng(3)
+    controls, stiffness = rng.uniform(-1.0, 1.0, (2, 12)), rng.uniform(0.0, 9.0, 12)
+
+    def run(model, rows):
+        simulation = pv.Simulation(model, dt=0.002, threads=threads)
+        for ctrl in controls[:, rows]:
+            simulation.control.mujoco.ctrl.assign(ctrl.astype(np.float32))
+            simulation.step(10)
+        of_both = np.column_stack([stiffness[rows], np.zeros(len(rows))])
+        model.mujoco.tendon_stiffness.assign(of_both.ravel())
+        simulation.step(10)
+        return simulation.state.joint_q.numpy().reshape(len(rows), -1)
+
+    together = run(builder.finalize("cpu"), np.arange(12))
+    for world in (0, 5, 11):
+        np.testing.assert_array_equal(together[world], run(robot.finalize("cpu"), np.array([world]))[0])
+    assert np.ptp(together[:, 0]) > 0.01
+
+
+def test_springs_of_a_script_take_the_place_of_those_of_the_file():
+    """A table of no tendons leaves them out."""
+    model = import_arm("", '<position tendon="t" kp="12"/>').finalize("cpu")
+    solver = pv.SolverSAP(model)
+    solver.set_springs(tendons=no_tendons(model.device))
+    simulation = pv.Simulation(model, solver, dt=0.005)
+    simulation.control.mujoco.ctrl.assign([1.0])
+    simulation.step(20)
+    np.testing.assert_array_equal(simulation.state.joint_q.numpy(), 0.0)
