@@ -17,11 +17,11 @@ from pluriverse.builder.sensors import SensorType
 from pluriverse.builder.tables import BuilderTables
 from pluriverse.geometry.inertia import MassProperties, combine_mass_properties, transform_mass_properties
 from pluriverse.model import poses
+from pluriverse.model.attributes import GRAVITY_COMPENSATION
 from pluriverse.types import Entity, EqType, JointType
 from pluriverse.warnings import PluriverseWarning
 
 _IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-_GRAVITY_COMPENSATION = "mujoco:gravcomp"
 # Frames given by custom attributes, with the attributes that hold the bodies they are fixed to.
 _FRAMES = (
     ("render:camera_xform", "render:camera_body"),
@@ -185,7 +185,7 @@ def _follow(builder: BuilderTables, weld_of: dict[int, int]) -> tuple[np.ndarray
 def _merge_masses(builder: BuilderTables, merged: np.ndarray, into: np.ndarray, frame: np.ndarray) -> None:
     """Add the masses of bodies to those that they become part of, and keep the motion of free ones."""
     com_before = builder.body_com.copy()
-    attribute = builder.custom_attributes.get(_GRAVITY_COMPENSATION)
+    attribute = builder.custom_attributes.get(GRAVITY_COMPENSATION)
     for target in np.unique(into[merged]):
         if target < 0:
             continue

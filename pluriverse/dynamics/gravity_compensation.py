@@ -10,14 +10,14 @@ import warp as wp
 
 from pluriverse.launch import kept_for
 from pluriverse.model import Model
-from pluriverse.model.attributes import find_attribute
+from pluriverse.model.attributes import GRAVITY_COMPENSATION, find_attribute
 
 _none: WeakKeyDictionary[Model, wp.array] = WeakKeyDictionary()
 
 
 def gravity_compensation(model: Model) -> wp.array:
     """Return the shares, shape [body], or an array without entries if the model has none."""
-    shares = find_attribute(model, "mujoco:gravcomp")
+    shares = find_attribute(model, GRAVITY_COMPENSATION)
     return kept_for(model, _none, _make_none) if shares is None else shares
 
 

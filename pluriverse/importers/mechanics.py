@@ -15,10 +15,8 @@ from pluriverse.importers.description import (
 )
 from pluriverse.importers.frames import IDENTITY, Frame
 from pluriverse.importers.report import ImportReport
+from pluriverse.model.attributes import GRAVITY_COMPENSATION
 from pluriverse.types import JointType
-
-GRAVITY_COMPENSATION = "mujoco:gravcomp"
-"""Key of the share of a body's weight that does not act."""
 
 
 def find_rigid_groups(robot: RobotDescription) -> list[int]:

@@ -19,10 +19,8 @@ from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon, tendon_levers
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.mujoco_attributes.choices import BIAS_AFFINE, BIAS_NONE, GAIN_AFFINE, GAIN_FIXED
 from pluriverse.types import JointTargetMode
-
-GAIN_FIXED, GAIN_AFFINE = 0, 1  # mujoco.mjtGain
-BIAS_NONE, BIAS_AFFINE = 0, 1  # mujoco.mjtBias
 
 
 def add_drives(

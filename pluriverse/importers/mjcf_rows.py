@@ -38,12 +38,12 @@ def report_rows(source: MjcfSource, options: MjcfSettings, report: ImportReport)
     for kind, count, field in kinds:
         for index in range(count):
             name = getattr(model, field)(index).name or f"{kind} {index}"
-            if kind == "tendon" and not is_fixed_tendon(model, index):
-                kind = "spatial tendon"
+            is_spatial = field == "tendon" and not is_fixed_tendon(model, index)
+            feature = f"spatial {kind}" if is_spatial else kind
             if options["scale"] != 1.0 and namespace.is_asked:
-                report.add(kind, name, "it is left out, as the option scale does not scale it")
+                report.add(feature, name, "it is left out, as the option scale does not scale it")
             elif options["scale"] == 1.0:
-                namespace.keeps(kind, name)
+                namespace.keeps(feature, name)
     if not namespace.is_asked:
         return
     for actuator in range(actuator_count(model)):

@@ -15,8 +15,8 @@ import numpy as np
 from pluriverse.importers.custom_values import set_value
 from pluriverse.importers.description import Placement, RobotDescription
 from pluriverse.importers.frames import IDENTITY
-from pluriverse.importers.mechanics import GRAVITY_COMPENSATION
 from pluriverse.importers.usd_source import UsdSource, authored
+from pluriverse.model.attributes import GRAVITY_COMPENSATION
 from pluriverse.mujoco_attributes.choices import NAMESPACE
 from pluriverse.mujoco_attributes.registration import declare_custom_attributes
 from pluriverse.types import Entity
@@ -84,6 +84,7 @@ class UsdCustom:
         return float(share)
 
     def _describe_all(self, robot: RobotDescription) -> None:
+        """Give them what the builder declares."""
         for link in robot.links:
             link.origins[link.label] = IDENTITY
             link.custom = self._read(link.label, _BODY)

@@ -9,6 +9,9 @@ import warp as wp
 
 from pluriverse.types import Entity
 
+GRAVITY_COMPENSATION = "mujoco:gravcomp"
+"""Key of the share of each body's weight that does not act, in any solver."""
+
 
 class AttributeAssignment(enum.Enum):
     """Object that has the array of a custom attribute."""

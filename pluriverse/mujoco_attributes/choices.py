@@ -11,6 +11,9 @@ DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 """MuJoCo's own impedance: at no violation, at full violation, width [m or rad], midpoint, power."""
 FIXED, SPATIAL = range(2)
 """Values of `tendon_type`."""
+GAIN_FIXED, GAIN_AFFINE = range(2)
+BIAS_NONE, BIAS_AFFINE = range(2)
+"""Values of `actuator_gaintype` and `actuator_biastype` (`mujoco.mjtGain` and `mjtBias`)."""
 
 # Switches that an asset may set (`<flag>`), as custom attributes `flag_<name>`: on and off by default.
 FLAGS_ON = (

@@ -193,6 +193,20 @@ def test_without_the_namespace_everything_is_reported():
         assert feature in str(raised.value)
 
 
+def test_fixed_tendons_behind_a_spatial_one_keep_their_name():
+    """A report says of each tendon which kind it is, in any order."""
+    text = """<mujoco><worldbody><site name="w"/><body>
+      <joint name="j"/><geom size="0.1"/><site name="s"/></body></worldbody>
+      <tendon><spatial name="ts"><site site="w"/><site site="s"/></spatial>
+      <fixed name="tf"><joint joint="j" coef="1"/></fixed></tendon></mujoco>"""
+    builder = ModelBuilder()
+    register_custom_attributes(builder)
+    with pytest.warns(AssetWarning):
+        report = builder.add_mjcf(text, scale=2.0)
+    found = {entry.feature: entry.entities for entry in report.entries if "tendon" in entry.feature}
+    assert found == {"spatial tendon": ["ts"], "tendon": ["tf"]}
+
+
 def test_a_scaled_document_leaves_out_what_has_lengths():
     """The option `scale` does not scale tendons, pairs and actuators, which is reported."""
     builder = ModelBuilder()

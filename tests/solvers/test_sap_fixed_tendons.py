@@ -126,3 +126,36 @@ def test_springs_of_a_script_take_the_place_of_those_of_the_file():
     simulation.control.mujoco.ctrl.assign([1.0])
     simulation.step(20)
     np.testing.assert_array_equal(simulation.state.joint_q.numpy(), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("key", "row", "value", "message"),
+    [
+        ("tendon_joint_adr", 0, 2, "'t' .row 0.* rows of mujoco:tendon_joint that do not exist"),
+        ("tendon_joint", 1, 7, "'t' .row 0.* a joint that does not exist. Give tendon_joint of 0 to 2"),
+        ("tendon_joint_dof", 0, 2, "'t' .row 0.* a degree of freedom that is none of its joint"),
+        ("actuator_trnid", 0, (5, -1), "actuator 'pull' .row 0.* acts on tendon 5, but there are 2"),
+    ],
+)
+def test_rows_that_a_script_gets_wrong_are_refused(key, row, value, message):
+    """With the name of the tendon or actuator, what is wrong, and what to give."""
+    model = import_arm("", '<motor name="pull" tendon="t"/>').finalize("cpu")
+    array = getattr(model.mujoco, key)
+    values = array.numpy()
+    values[row] = value
+    array.assign(values)
+    with pytest.raises(ValueError, match=f"SolverSAP: .*{message}"):
+        pv.SolverSAP(model)
+
+
+def test_a_tendon_across_worlds_is_refused():
+    builder = pv.ModelBuilder()
+    builder.replicate(import_arm('stiffness="1"', ""), 2)
+    model = builder.finalize("cpu")
+    joints = model.mujoco.tendon_joint.numpy()
+    dofs = model.mujoco.tendon_joint_dof.numpy()
+    joints[1], dofs[1] = joints[1] + 3, dofs[1] + 3
+    model.mujoco.tendon_joint.assign(joints)
+    model.mujoco.tendon_joint_dof.assign(dofs)
+    with pytest.raises(ValueError, match=r"tendon 't' .*joints of several worlds"):
+        pv.SolverSAP(model)

@@ -14,14 +14,20 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Control, Model, State
 from pluriverse.model.attributes import find_attribute
-from pluriverse.mujoco_attributes.choices import FIXED, CtrlSource, TrnType
+from pluriverse.mujoco_attributes.choices import BIAS_NONE
 from pluriverse.mujoco_attributes.registration import AUTO, VEC6, VEC10
+from pluriverse.solvers.sap.tendon_rows import (
+    acting_rows,
+    check_rows,
+    host_column,
+    joint_rows,
+    world_of_dofs,
+)
 from pluriverse.solvers.springs import TENDON_NUMBERS, TendonTable
 
-GAIN_FIXED, BIAS_NONE, BIAS_AFFINE = 0, 0, 1  # of mujoco.mjtGain and mjtBias
 # Stiffness of limits [N/m]: steps soften it to what they resolve.
 LIMIT_STIFFNESS = wp.constant(1e8)
-_AUTO = wp.constant(AUTO)
+_AUTO, _NONE = wp.constant(AUTO), wp.constant(BIAS_NONE)
 
 
 @wp.struct
@@ -47,9 +53,15 @@ class TendonSource:
 
 
 @wp.func
+def has_bounds(limited: int, bounds: wp.vec2) -> bool:
+    """Return whether bounds act."""
+    return limited == 1 or (limited == _AUTO and bounds[0] < bounds[1])
+
+
+@wp.func
 def within(value: float, limited: int, bounds: wp.vec2) -> float:
     """Return a value within its bounds, if it has any."""
-    if limited == 1 or (limited == _AUTO and bounds[0] < bounds[1]):
+    if has_bounds(limited, bounds):
         return wp.clamp(value, bounds[0], bounds[1])
     return value
 
@@ -85,8 +97,7 @@ def set_tendon_springs(
                 stiffness = source.stiffness[tendon]
                 rest = wp.clamp(length, slack[0], slack[1])
             bounds = source.range[tendon]
-            limited = source.limited[tendon]
-            is_limited = limited == 1 or (limited == _AUTO and bounds[0] < bounds[1])
+            is_limited = has_bounds(source.limited[tendon], bounds)
             table.lower[row] = wp.where(is_limited, bounds[0], -wp.inf)
             table.upper[row] = wp.where(is_limited, bounds[1], wp.inf)
             table.limit_stiffness[row] = wp.where(is_limited, LIMIT_STIFFNESS, 0.0)
@@ -95,7 +106,7 @@ def set_tendon_springs(
             given = within(ctrl[actuator], source.ctrllimited[actuator], source.ctrlrange[actuator])
             constant = source.gainprm[actuator][0] * given
             by_length, by_speed = float(0.0), float(0.0)
-            if source.biastype[actuator] != BIAS_NONE:
+            if source.biastype[actuator] != _NONE:
                 bias = source.biasprm[actuator]
                 constant += bias[0]
                 by_length, by_speed = bias[1] * gear, bias[2] * gear
@@ -119,20 +130,21 @@ class FixedTendons:
 
     Args:
         model: The model.
+
+    Raises:
+        ValueError: If the rows of a tendon or an actuator name no joints or tendons of one world.
     """
 
     def __init__(self, model: Model):
         self._model = model
+        check_rows(model)
         tendon, actuator = acting_rows(model)
         self.count = len(tendon)
         """Number of springs."""
         if not self.count:
             return
-        arrays = {name: _host(model, name) for name in ("joint_adr", "joint_num")}
-        counts = arrays["joint_num"][tendon]
-        start = np.concatenate([[0], np.cumsum(counts)])
-        entries = np.arange(start[-1]) - np.repeat(start[:-1] - arrays["joint_adr"][tendon], counts)
-        joint, dof = _host(model, "joint")[entries], _host(model, "joint_dof")[entries]
+        start, entries = joint_rows(model, tendon)
+        joint, dof = host_column(model, "joint")[entries], host_column(model, "joint_dof")[entries]
         first = model.joint_qd_start.numpy()[joint]
         dof = np.where(dof >= 0, dof, first)
         coord = model.joint_q_start.numpy()[joint] + dof - first
@@ -149,8 +161,8 @@ class FixedTendons:
         table.dof_count = integers(np.maximum.reduceat(dof, start[:-1]) - base + 1)
         table.tendon_start = integers(np.arange(self.count + 1))
         table.entry_start, table.entry_coord = integers(start), integers(coord)
-        table.entry_dof = integers(dof - np.repeat(base, counts))
-        table.coefficient = wp.array(_host(model, "coef")[entries].astype(np.float32), device=device)
+        table.entry_dof = integers(dof - np.repeat(base, np.diff(start)))
+        table.coefficient = wp.array(host_column(model, "coef")[entries].astype(np.float32), device=device)
         for name in TENDON_NUMBERS:
             setattr(table, name, wp.zeros(self.count, dtype=float, device=device))
         table.lower.fill_(-np.inf)
@@ -180,52 +192,3 @@ class FixedTendons:
             outputs=[self.table],
             device=self._model.device,
         )
-
-
-def acting_rows(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tendon and the actuator, -1 for none, of each spring that a model has, by world."""
-    none = np.zeros(0, dtype=np.int64)
-    if not model.custom_frequency_counts.get("mujoco:tendon", 0):
-        return none, none
-    is_fixed = (_host(model, "type") == FIXED) & (_host(model, "joint_num") > 0)
-    limited, bounds = _host(model, "limited"), _host(model, "range")
-    is_limited = (limited == 1) | ((limited == AUTO) & (bounds[:, 0] < bounds[:, 1]))
-    acts = is_fixed & ((_host(model, "stiffness") != 0.0) | (_host(model, "damping") != 0.0) | is_limited)
-    tendon = np.flatnonzero(acts)
-    actuator = np.flatnonzero(acting_actuators(model))
-    if len(actuator):
-        target = find_attribute(model, "mujoco:actuator_trnid").numpy()[actuator, 0]
-        tendon, actuator = (
-            np.concatenate([tendon, target]),
-            np.concatenate([np.full(len(tendon), -1), actuator]),
-        )
-    else:
-        actuator = np.full(len(tendon), -1)
-    joint = _host(model, "joint")[_host(model, "joint_adr")[tendon]]
-    world = world_of_dofs(model, model.joint_qd_start.numpy()[joint])
-    order = np.lexsort((actuator, tendon, world))
-    return tendon[order], actuator[order]
-
-
-def acting_actuators(model: Model) -> np.ndarray:
-    """Return which actuators of a model act on fixed tendons by `control.mujoco.ctrl`."""
-    source = find_attribute(model, "mujoco:ctrl_source")
-    if source is None or source.size == 0 or not model.custom_frequency_counts.get("mujoco:tendon", 0):
-        return np.zeros(0 if source is None else source.size, dtype=bool)
-    kind, target, dynamics, gain, bias = (
-        find_attribute(model, f"mujoco:actuator_{name}").numpy()
-        for name in ("trntype", "trnid", "dyntype", "gaintype", "biastype")
-    )
-    on_tendon = (kind == TrnType.TENDON) & (target[:, 0] >= 0)
-    is_fixed = _host(model, "type")[np.where(on_tendon, target[:, 0], 0)] == FIXED
-    is_linear = (dynamics == 0) & (gain == GAIN_FIXED) & np.isin(bias, (BIAS_NONE, BIAS_AFFINE))
-    return on_tendon & is_fixed & is_linear & (source.numpy() == CtrlSource.CTRL_DIRECT)
-
-
-def world_of_dofs(model: Model, dofs: np.ndarray) -> np.ndarray:
-    """Return the worlds of degrees of freedom."""
-    return np.searchsorted(model.topology.world_dof.numpy(), dofs, side="right") - 1
-
-
-def _host(model: Model, name: str) -> np.ndarray:
-    return np.asarray(find_attribute(model, f"mujoco:tendon_{name}").numpy())

@@ -144,19 +144,18 @@ class SolverSAP(StepStatus):
         super().__init__(model)
         check_option_names(options)
         self.options = SapOptions(**options)
-        warn_of_unsupported(model)
         self.dynamics = Workspace(model, self.options.real("free_motion_solve_precision"))
         self.workspace = None
         self.sim_time = 0.0
         self.frame_id = 0
         self._springs: SpringSet | None = None
         self._spring_tables: list[Any] = [None, None]
-        self._fixed_tendons: FixedTendons | None = FixedTendons(model)
-        if self._fixed_tendons.count:
-            self._spring_tables[0] = self._fixed_tendons.table
+        tendons = FixedTendons(model)
+        warn_of_unsupported(model)
+        self._fixed_tendons = tendons if tendons.count else None
+        if self._fixed_tendons is not None:
+            self._spring_tables[0] = tendons.table
             self._springs = SpringSet(model, *self._spring_tables)
-        else:
-            self._fixed_tendons = None
         self._spring_version = 0
         self._bounces = self._has_restitution()
         self._step_duration = math.inf

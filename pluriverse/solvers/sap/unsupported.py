@@ -7,7 +7,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.model.attributes import find_attribute
 from pluriverse.mujoco_attributes.choices import SPATIAL, CtrlSource, TrnType
-from pluriverse.solvers.sap.fixed_tendons import acting_actuators
+from pluriverse.solvers.sap.tendon_rows import acting_actuators
 from pluriverse.types import JointTargetMode, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
