@@ -89,6 +89,7 @@ def _kernels(real: Any) -> SimpleNamespace:
         for tile in range(thread, (worlds.shape[0] + LANES - 1) // LANES, stride):
             first = tile * LANES
             in_lanes = bool(False)
+            compensated = int(0)
             if is_tile(worlds, first, topology.world_template):
                 template = topology.world_template[worlds[first]]
                 in_lanes = template_plain[template] != 0
@@ -99,17 +100,21 @@ def _kernels(real: Any) -> SimpleNamespace:
                         in_lanes = False
                     if gravcomp.shape[0] > 0:
                         if is_uncompensated(gravcomp, body_base, body_count) == 0:
-                            in_lanes = False
+                            compensated += 1
+                in_lanes = in_lanes and (compensated == 0 or compensated == LANES)
             parts = int(FORCES + VELOCITIES)
             while in_lanes and parts != 0:
                 done = move_trees(
                     parts,
+                    compensated,
                     worlds,
                     first,
                     topology,
                     gravity,
                     joint_axis,
                     body_com,
+                    body_mass,
+                    gravcomp,
                     joint_armature,
                     joint_damping,
                     joint_q,

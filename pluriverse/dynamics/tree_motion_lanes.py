@@ -1,7 +1,7 @@
 """Tree motion in lanes: the stages between the joint state and the free velocity, for eight worlds at once.
 
-Reads   joint_q, joint_qd, joint_f, gravity, joint_axis, joint_armature, joint_damping, body_com; workspace:
-        groups, tree_states
+Reads   joint_q, joint_qd, joint_f, gravity and its compensation, joint_axis, joint_armature, joint_damping,
+        body_com, body_mass; workspace: groups, tree_states
 Writes  workspace: what later stages of a step read (`tree_motion.py`)
 
 A pass outward over the nodes of a tree does what `kinematics.py` does, and the outward parts of
@@ -10,8 +10,8 @@ and `kick.py`. All make the operations of those modules in the same order, so a 
 lane. Between the passes numbers stay in the memory of the call, tree by tree, and only those that others
 read are put back into arrays.
 
-There are no free joints below bodies, no bodies that spin about a ball joint, no `body_f`, no compensated
-weights and no kinematic roots here.
+There are no free joints below bodies, no bodies that spin about a ball joint, no `body_f` and no kinematic
+roots here. Weights are compensated in all lanes or in none.
 """
 
 import functools
@@ -41,7 +41,7 @@ _FRAME_WIDTH, _FRAME_SKIP = 31, 7
 _AXES_MAX = 6  # of a D6 joint: three to slide along and three to turn about
 # Scalars in the memory of a call: per node and per dof of the largest tree, per dof and per body of the
 # world; and how many there may be. On the stack of a thread they take 1 MiB.
-_NODE_SIZE, _DOF_SIZE, _WORLD_DOF_SIZE, _WORLD_BODY_SIZE = 47, 11, 4, 3
+_NODE_SIZE, _DOF_SIZE, _WORLD_DOF_SIZE, _WORLD_BODY_SIZE = 53, 11, 4, 5
 _SIZE_MAX = 2**20 // (8 * LANES)
 _PLAIN_TYPES = (
     JointType.FIXED,
@@ -131,6 +131,7 @@ _MEMORY = """
     V10* node_composite = (V10*)PLURIVERSE_LANES(10 * nodes_max);
     V6* node_acceleration = (V6*)PLURIVERSE_LANES(6 * nodes_max);
     V6* node_wrench = (V6*)PLURIVERSE_LANES(6 * nodes_max);
+    V6* node_load = (V6*)PLURIVERSE_LANES(is_compensated ? 6 * nodes_max : 0);
     // [dof of the tree]
     V6* dof_motion = (V6*)PLURIVERSE_LANES(6 * dofs_max);
     T* dof_velocity = PLURIVERSE_LANES(dofs_max);
@@ -145,6 +146,8 @@ _MEMORY = """
     T* rate = PLURIVERSE_LANES(world_dofs);
     T* applied = PLURIVERSE_LANES(world_dofs);
     V3* body_centre = (V3*)PLURIVERSE_LANES(3 * world_bodies);
+    T* compensation = PLURIVERSE_LANES(is_compensated ? world_bodies : 0);
+    T* masses = PLURIVERSE_LANES(is_compensated ? world_bodies : 0);
     V3 fall;
     load_single(joint_armature.data, world_dof, 1, world_dofs, armature);
     if (parts & FORCES) {
@@ -154,6 +157,10 @@ _MEMORY = """
         for (int l = 1; l < 8; ++l) alike = alike && is_like(world[l], world[0]);
         load_alike((const float*)body_com.data, world_body, 0, 3, 3 * world_bodies, (T*)body_centre);
         load_single(gravity.data, world, 3, 1, &fall);
+        if (is_compensated) {
+            load_single(gravcomp.data, world_body, 1, world_bodies, compensation);
+            load_single(body_mass.data, world_body, 1, world_bodies, masses);
+        }
     }
 """
 
@@ -217,6 +224,12 @@ _OUTWARD = """
     auto go_outward = [&](int tree_node, int node_count, int tree_dof) {
         T energy = T(0);
         has_welded = false;
+        // What compensation does to a body, from zero on as in a world with `body_f`.
+        auto lift = [&](int node) {
+            const int body = node_body[tree_node + node];
+            const V3 pull = V3() - (compensation[body] * masses[body]) * fall;
+            node_load[node] = spatial(V3() + wp::cross(node_com[node], pull), pull);
+        };
         for_runs(tree_node, node_count, is_carrier, [&](int node, int count) {
             const int at = tree_node + node;
             load((const S*)states.node_quat.data, world_node, at, 4, count, node_quat + node);
@@ -228,7 +241,7 @@ _OUTWARD = """
             const int parent = node_carrier[index] - tree_node;
             const bool is_root = node_carrier[index] < 0;
             if (!is_carrier(index)) {
-                if (!is_read[index]) continue;
+                if (!is_read[index] && !is_compensated) continue;
                 has_welded = true;
                 T weld[10];  // WeldFrame
                 load_alike((const S*)groups.welds.data, world_node, index, 10, 10, weld);
@@ -238,6 +251,7 @@ _OUTWARD = """
                 node_rotation[node] = multiply_matrices(rotation, matrix_from_quat(turn));
                 node_offset[node] = node_offset[parent] + wp::mul(rotation, position);
                 node_com[node] = node_offset[parent] + wp::mul(rotation, com);
+                if (is_compensated) lift(node);
                 continue;
             }
             T frame[FRAME_WIDTH - FRAME_SKIP];  // CarrierFrame
@@ -253,6 +267,7 @@ _OUTWARD = """
             const V3 offset = node_offset[node];
             node_rotation[node] = rotation;
             node_com[node] = offset + wp::mul(rotation, body_centre[node_body[index]]);
+            if (is_compensated) lift(node);
             const int dof = node_dof[index] - tree_dof;
             const V3 about = offset + wp::mul(rotation, child_position);
             if (node_type[index] == REVOLUTE) {
@@ -346,6 +361,10 @@ _INWARD = """
         for (int node = node_count - 1; node >= 0; --node) {
             const int index = tree_node + node;
             const int dof_count = node_dof_count[index];
+            if (is_compensated && node_carrier[index] >= 0) {
+                V6& carried = node_load[node_carrier[index] - tree_node];
+                carried = carried + node_load[node];
+            }
             if (dof_count == 0) continue;
             const V10 composite = node_composite[node];
             const V6 wrench = node_wrench[node];
@@ -355,7 +374,8 @@ _INWARD = """
                 node_wrench[parent] = node_wrench[parent] + wrench;
             }
             const V3 moment = wp::cross(V3(composite[1], composite[2], composite[3]), fall);
-            const V6 load = spatial(moment, composite[0] * fall);
+            V6 load = spatial(moment, composite[0] * fall);
+            if (is_compensated) load = load + node_load[node];
             const int dof = node_dof[index], public_dof = node_qd[index];
             T* row = tree_rows + dof_row[dof] - tree_row;
             if (free_root && node == 0) {
@@ -528,8 +548,8 @@ _CONSTANTS = f"""
 def lane_trees(real: Any) -> Any:
     """Return the function that computes the motion of trees for eight worlds, for scalars of type `real`.
 
-    - `move_trees(parts, worlds, slot, ...)`: of the eight entries of `worlds` from `slot` on, which are a
-      tile. `parts` are `FORCES`, `VELOCITIES`, or the sum of both; only the sum sees to bodies that spin.
+    - `move_trees(parts, is_compensated, worlds, slot, ...)`: of the eight entries of `worlds` from `slot` on,
+      which are a tile. `is_compensated` says whether weights are, in all of them. `parts` are `FORCES`, `VELOCITIES`, or the sum of both; only the sum sees to bodies that spin.
       Returns 0 if one of them turns too far for lanes, having begun, else 1.
     """
     data_struct = workspace_struct(real)
@@ -553,12 +573,15 @@ def lane_trees(real: Any) -> Any:
     @wp.func_native(lane_code(real, text))
     def move_trees(
         parts: int,
+        is_compensated: int,
         worlds: wp.array[int],
         slot: int,
         topology: Topology,
         gravity: wp.array[wp.vec3],
         joint_axis: wp.array[wp.vec3],
         body_com: wp.array[wp.vec3],
+        body_mass: wp.array[float],
+        gravcomp: wp.array[float],
         joint_armature: wp.array[float],
         joint_damping: wp.array[float],
         joint_q: wp.array[float],
