@@ -14,6 +14,7 @@ at the no-load speed v0, and `stall (1 + |v| / v0)` against it, both within the 
 import warp as wp
 
 from pluriverse.launch import launch_kernel
+from pluriverse.math.bounds import bounded
 from pluriverse.math.counter_random import open_uniform_of, philox
 
 _MODULE = "pluriverse.actuators.exert"
@@ -86,7 +87,7 @@ def limited_effort(actuators: ActuatorArrays, actuator: int, desired: float, spe
         upper = 0.0
     if speed <= -fastest:
         lower = 0.0
-    return wp.clamp(desired, lower, upper)
+    return bounded(desired, lower, upper)
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -109,7 +110,7 @@ def exert_world(
     depth = actuators.history.shape[0]
     for actuator in range(actuators.start[world], actuators.start[world + 1]):
         dof = actuators.dof[actuator]
-        position = wp.clamp(target_pos[dof], actuators.target_lower[dof], actuators.target_upper[dof])
+        position = bounded(target_pos[dof], actuators.target_lower[dof], actuators.target_upper[dof])
         velocity = target_vel[dof]
         feedforward = act[dof]
         if depth > 0:

@@ -21,13 +21,12 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.balance import CALM, DRIFTING
-from pluriverse.dynamics.kick import CALM_RATIO, PRODUCT_LIMIT
+from pluriverse.dynamics.free_velocity_lanes import FREE_VELOCITY_IN_LANES
 from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
 from pluriverse.dynamics.spin_lanes import SPIN_IN_LANES
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.math.dense import LANE_FACTORIZE, LANE_SOLVE_PAIR
 from pluriverse.math.lane_motion import LANE_FRAMES, LANE_MOTION
 from pluriverse.math.lanes import LANES, lane_code
 from pluriverse.model import Template, Topology
@@ -416,59 +415,6 @@ _INWARD = """
     };
 """
 
-_FACTORS = """
-    // `factorization.py`, in place.
-    auto factorize = [&](int begin, int end) {
-        const auto& depth = topology.dof_depth;
-        const auto& row = topology.dof_row;
-        const int first = first_dof;
-        T* rows = tree_rows - dof_row[begin];
-        int ok = 1;
-FACTORIZE
-        (void)ok;
-    };
-    auto solve_pair = [&](int begin, int end) {
-        const auto& depth = topology.dof_depth;
-        const auto& row = topology.dof_row;
-        const int first = first_dof;
-        const int* up = dof_parent;
-        const T* rows = tree_rows - dof_row[begin];
-        typedef T V;
-        V* b = dof_velocity_free - begin;
-        V* c = dof_kick - begin;
-SOLVE_PAIR
-    };
-    // `kick.py`. Returns in which lanes the tree drifts.
-    auto solve_velocity = [&](int begin, int end, bool is_balanced, const T& bodies_energy) {
-        const int count = end - begin;
-        auto kicked = T(0) != T(0);
-        for (int e = 0; e < count; ++e) {
-            const T part = is_balanced ? dof_product[e] : T(0);
-            kicked |= part != T(0);
-            dof_velocity_free[e] = T(dt) * (dof_force[e] + part);
-            dof_kick[e] = T(dt) * part;
-        }
-        solve_pair(begin, end);
-        T armature_square = T(0), products = T(0);
-        for (int e = 0; e < count; ++e) {
-            armature_square += armature[dof_public[begin + e]] * dof_velocity[e] * dof_velocity[e];
-            products += dof_kick[e] * dof_product[e];
-        }
-        const T energy = bodies_energy + T(0.5) * armature_square;
-        products *= T(0.5) * T(dt);
-        const T limit = product_limit * product_limit * energy;
-        T share = products > limit ? __builtin_elementwise_sqrt(limit / products) : T(1);
-        share = kicked ? share : T(0);
-        for (int e = 0; e < count; ++e) {
-            const T unsolved = T(dt) * (is_balanced ? dof_product[e] : T(0));
-            const T part = share * (kicked ? dof_kick[e] : unsolved);
-            dof_kick[e] = part;
-            dof_velocity_free[e] = dof_velocity[e] + dof_velocity_free[e] - part;
-        }
-        return kicked & (products > calm_ratio * energy);
-    };
-"""
-
 _TREES = """
     for (int tree = 0; tree < tree_count; ++tree) {
         const int tree_node = topology.tree_node.data[first_tree + tree];
@@ -539,8 +485,6 @@ _CONSTANTS = f"""
     enum {{ FREE = {JointType.FREE:d}, BALL = {JointType.BALL:d}, D6 = {JointType.D6:d} }};
     enum {{ AXES_MAX = {_AXES_MAX} }};
     enum {{ FRAME_WIDTH = {_FRAME_WIDTH}, FRAME_SKIP = {_FRAME_SKIP} }};
-    // Kernels round constants to single precision.
-    const T calm_ratio = T(S({np.float32(CALM_RATIO)}f)), product_limit = T(S({np.float32(PRODUCT_LIMIT)}f));
 """
 
 
@@ -549,13 +493,13 @@ def lane_trees(real: Any) -> Any:
     """Return the function that computes the motion of trees for eight worlds, for scalars of type `real`.
 
     - `move_trees(parts, is_compensated, worlds, slot, ...)`: of the eight entries of `worlds` from `slot` on,
-      which are a tile. `is_compensated` says whether weights are, in all of them. `parts` are `FORCES`, `VELOCITIES`, or the sum of both; only the sum sees to bodies that spin.
-      Returns 0 if one of them turns too far for lanes, having begun, else 1.
+      which are a tile. `is_compensated` says whether weights are, in all of them. `parts` are `FORCES`,
+      `VELOCITIES`, or the sum of both; only the sum sees to bodies that spin. Returns 0 if one of them turns
+      too far for lanes, having begun, else 1.
     """
     data_struct = workspace_struct(real)
     groups_struct = rigid_groups_struct(real)
     states_struct = tree_states_struct(real)
-    factors = _FACTORS.replace("FACTORIZE", LANE_FACTORIZE).replace("SOLVE_PAIR", LANE_SOLVE_PAIR)
     text = (
         LANE_MOTION
         + LANE_FRAMES
@@ -566,7 +510,7 @@ def lane_trees(real: Any) -> Any:
         + _OUTWARD
         + _FREE_ROWS
         + _INWARD
-        + factors
+        + FREE_VELOCITY_IN_LANES
         + _TREES
     )
 

@@ -2,8 +2,8 @@
 
 import warp as wp
 
+from pluriverse.math.bounds import bounded
 from pluriverse.model.control import Control
-from pluriverse.model.drive_targets import bounded_target
 from pluriverse.model.model import Model
 from pluriverse.types import JointTargetMode
 
@@ -37,14 +37,14 @@ def drive_effort(drives: DriveArrays, dof: int, q: float, v: float) -> float:
     if mode != JointTargetMode.EFFORT:
         target_velocity = float(0.0)
         if mode == JointTargetMode.VELOCITY:
-            target_velocity = bounded_target(drives.target_vel[dof], drives.lower[dof], drives.upper[dof])
+            target_velocity = bounded(drives.target_vel[dof], drives.lower[dof], drives.upper[dof])
         elif mode != JointTargetMode.POSITION:
             target_velocity = drives.target_vel[dof]
         effort += drives.kd[dof] * (target_velocity - v)
         if mode != JointTargetMode.VELOCITY:
-            target = bounded_target(drives.target_pos[dof], drives.lower[dof], drives.upper[dof])
+            target = bounded(drives.target_pos[dof], drives.lower[dof], drives.upper[dof])
             effort += drives.ke[dof] * (target - q)
-    return wp.clamp(effort, -drives.limit[dof], drives.limit[dof])
+    return bounded(effort, -drives.limit[dof], drives.limit[dof])
 
 
 def drive_arrays(model: Model, control: Control) -> DriveArrays:

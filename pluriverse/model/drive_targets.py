@@ -39,22 +39,14 @@ def unify_target(
             coord = coord_base + topology.dof_coord[first_dof + local]
             dof = dof_base + topology.dof_public[first_dof + local]
             target = joint_target_q[coord]
-            if target == joint_target_q_before[coord]:
+            before = joint_target_q_before[coord]
+            # NaN that is still there is no change: else it would win over every target written after it.
+            if target == before or (target != target and before != before):
                 target = joint_target_pos[dof]
                 joint_target_q[coord] = target
             else:
                 joint_target_pos[dof] = target
             joint_target_q_before[coord] = target
-
-
-@wp.func
-def bounded_target(target: float, lower: float, upper: float) -> float:
-    """Return the target that a drive follows; NaN stays NaN, so that it is detected."""
-    if target < lower:
-        return lower
-    if target > upper:
-        return upper
-    return target
 
 
 class DriveTargets:

@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Model
+from pluriverse.model.entity_names import entity_name
 from pluriverse.model.schema import MODEL_ARRAYS, OTHER_NAMES
 from pluriverse.model.world_ranges import entity_count, world_ranges
 from pluriverse.randomization.terms import Operation, Property
@@ -160,7 +161,7 @@ def check_property(
         cut = selected[np.isin(split_from[selected], split_from[split_from != np.arange(len(split_from))])]
         if len(cut):
             raise ValueError(
-                f"Property('body_mass'): {entity_name(model, term.name, int(cut[0]))} is one of the parts of "
+                f"Property('body_mass'): {_name(model, term.name, int(cut[0]))} is one of the parts of "
                 "a body that a loop joint cuts, which share its mass. Use operation=Operation.SCALE, which "
                 "draws one factor for all of them."
             )
@@ -183,7 +184,7 @@ def check_property(
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
-                f"Property({term.name!r}): {entity_name(model, term.name, int(selected[row]))} has the "
+                f"Property({term.name!r}): {_name(model, term.name, int(selected[row]))} has the "
                 f"default {values[row, column]:g}, from which {term.operation.value} by {term.distribution} "
                 f"may lead to {least[row, column]:g}, which is not allowed. Choose bounds that keep it "
                 "positive (low= and high= of Gaussian)."
@@ -196,7 +197,7 @@ def check_property(
         if crossed.any():
             row = int(np.argmax(crossed))
             raise ValueError(
-                f"Property({term.name!r}): {entity_name(model, term.name, int(selected[row]))} could get "
+                f"Property({term.name!r}): {_name(model, term.name, int(selected[row]))} could get "
                 f"{extreme[row]:g}, beyond its {other} of {opposite[row]:g}. Choose bounds that keep the "
                 "limits in order."
             )
@@ -211,7 +212,7 @@ def _check_given(term: Property, model: Model, selected: np.ndarray, values: np.
         missing &= (lower > -LIMIT_NONE) | (upper < LIMIT_NONE)
     if missing.any():
         raise ValueError(
-            f"Property({term.name!r}): {entity_name(model, term.name, int(selected[np.argmax(missing)]))} "
+            f"Property({term.name!r}): {_name(model, term.name, int(selected[np.argmax(missing)]))} "
             "has none of its own (NaN), so that the solver chooses, and there is nothing to "
             f"{term.operation.value} by {term.distribution}. Give it one before finalize() "
             f"(builder.{term.name}), or draw the value itself with operation=Operation.ABSOLUTE."
@@ -236,29 +237,16 @@ def check_inertia_factor(model: Model, selected: np.ndarray, inertia: np.ndarray
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"InertiaFactor: {entity_name(model, 'body_mass', int(selected[row]))} has the inertia "
+            f"InertiaFactor: {entity_name(model, Entity.BODY, int(selected[row]))} has the inertia "
             f"{tensors[row].tolist()} kg·m², which belongs to mass in a plane or to no body at all, so it "
             "has no log-Cholesky parameters. Give it an inertia whose principal moments satisfy the triangle "
             "inequality strictly, draw a PseudoInertia, or leave it out with entities=."
         )
 
 
-def entity_name(model: Model, name: str, entry: int) -> str:
+def _name(model: Model, array: str, entry: int) -> str:
     """Return the name of the entity of an array's entry, for messages."""
-    kind = entity_of(name)
-    if kind is Entity.WORLD:
-        return f"world {entry}"
-    if kind in (Entity.JOINT_DOF, Entity.JOINT_COORD):
-        start = (model.joint_qd_start if kind is Entity.JOINT_DOF else model.joint_q_start).numpy()
-        joint = int(np.searchsorted(start, entry, side="right")) - 1
-        return f"joint '{model.joint_label[joint]}' (index {joint})"
-    label = {
-        Entity.BODY: model.body_label,
-        Entity.JOINT: model.joint_label,
-        Entity.SHAPE: model.shape_label,
-        Entity.EQUALITY_CONSTRAINT: model.equality_constraint_label,
-    }[kind][entry]
-    return f"{kind.key.replace('_', ' ')} '{label}' (index {entry})"
+    return entity_name(model, entity_of(array), entry)
 
 
 def check_scalar_joints(term: Property, model: Model, found: np.ndarray) -> None:

@@ -19,6 +19,7 @@ from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
 from pluriverse.model.indices import IndexKind
+from pluriverse.model.unsound_values import find_unsound_values
 from pluriverse.model.world_bounds import world_bounds
 from pluriverse.model.world_list import check_worlds
 from pluriverse.model.world_selection import resolve_worlds
@@ -43,6 +44,8 @@ from pluriverse.warnings import (
 
 # Number of worlds that a message lists by index; it only counts the rest.
 _WORLDS_NAMED = 8
+# Arrays that it lists by name where one of them made a world freeze.
+_CAUSES_NAMED = 3
 _NO_WORLDS = np.zeros(0, dtype=np.int64)
 # Failures that are counted for each world. The counts follow each other in memory: after each call of a step
 # function one look tells that there are none.
@@ -141,6 +144,8 @@ class SolverBase(abc.ABC):
         self._follows_step = False
         self._is_followed = False
         self._reported: dict[str, np.ndarray] = {}
+        # What the last step was called with, for messages.
+        self._given: tuple[State | None, Control | None] = (None, None)
         # To make such a view takes 8 us, four of which would be half the step of a robot.
         self._host_views: dict[str, tuple[wp.array, np.ndarray]] = {}
         self._world_bounds: list[wp.array[int]] | None = None
@@ -377,9 +382,8 @@ class SolverBase(abc.ABC):
         if frozen.size:
             self._raise_or_warn(
                 f"{name_worlds(frozen)}: the state was no longer finite, so the world was frozen in its "
-                "last finite state; all others go on. Look for NaN in what was set, for gains or "
-                "stiffnesses that are far too large, for a time step that is too long, or for contacts that "
-                "were written with shapes of other worlds; then set a sound state and call unfreeze().",
+                f"last finite state; all others go on. {self._guess_cause(int(frozen[0]))}; then set a sound "
+                "state and call unfreeze().",
                 FrozenWorldError if strict else FrozenWorldWarning,
                 frozen,
             )
@@ -424,7 +428,20 @@ class SolverBase(abc.ABC):
             check_control(self.model, control, f"{what}: control")
         if contacts is not None:
             check_contacts(self.model, contacts, f"{what}: contacts")
+        self._given = state_in, control
         return check_worlds(self.model, worlds, what=what)
+
+    def _guess_cause(self, world: int) -> str:
+        """Return what made the state of a world infinite, or NaN, as far as one can see it, in words."""
+        found = find_unsound_values(self.model, world, *self._given)
+        if found:
+            listed = "; ".join(found[:_CAUSES_NAMED])
+            rest = f"; and {len(found) - _CAUSES_NAMED} more arrays" if len(found) > _CAUSES_NAMED else ""
+            return f"In world {world}, {listed}{rest}. Write numbers that it can be stepped with"
+        return (
+            "Look for NaN in what was set, for gains or stiffnesses that are far too large, for a time step "
+            "that is too long, or for contacts that were written with shapes of other worlds"
+        )
 
     def _report_device_indices(self, *, strict: bool) -> None:
         """Report indices on the device that named no world, environment or row of a view."""

@@ -5,6 +5,7 @@ import pytest
 
 import pluriverse as pv
 from pluriverse.actuators import JointActuators, NetworkActuators
+from pluriverse.warnings import FrozenWorldWarning
 
 DT = 0.002
 INERTIA = 0.5  # kg m^2
@@ -99,6 +100,23 @@ def test_a_curve_bounds_the_effort_and_a_speed_limit_ends_it():
         simulation.reset(state=state)
         simulation.step()
         np.testing.assert_allclose(actuators.effort.numpy(), [4.0, 3.0, 0.0], rtol=1e-5)
+
+
+def test_a_target_that_is_nan_freezes_its_world():
+    """Effort limits and ranges of targets do not make a number of it; after a reset the world goes on."""
+    with make(3) as simulation:
+        simulation.model.joint_target_lower.fill_(-1.0)
+        simulation.model.joint_target_upper.fill_(1.0)
+        JointActuators(simulation, stiffness=20.0, damping=1.0, effort_limit=2.0, time_constant=0.01)
+        command(simulation, joint_target_pos=[0.5, np.nan, 0.5])
+        with pytest.warns(FrozenWorldWarning, match=r"world 1: .*control\.joint_target_pos of joint 'wheel'"):
+            simulation.step(5)
+        command(simulation, joint_target_pos=0.5)
+        simulation.reset()
+        simulation.step(20)
+        q = simulation.state.joint_q.numpy()
+        assert q[0] > 0.0
+        assert np.array_equal(q, np.full(3, q[0]))
 
 
 def test_the_lag_is_exact_for_a_constant_command():

@@ -7,6 +7,7 @@ import pytest
 import warp as wp
 
 import pluriverse as pv
+from pluriverse.warnings import FrozenWorldWarning
 
 DT = 0.005
 
@@ -114,6 +115,27 @@ def test_the_last_writer_holds():
     control.unify_targets()
     assert not control.joint_target_pos.numpy().any()
     assert not control.joint_target_q.numpy()[COORDS].any()
+
+
+@pytest.mark.parametrize("name", ["joint_target_q", "joint_target_pos"])
+def test_a_target_that_was_nan_can_be_written_anew(name):
+    """One bad command of a policy ends an episode, not the environment: after a reset it is as if new."""
+    model = scene(arm(), legged())
+    with pv.Simulation(model, dt=DT) as simulation, pv.Simulation(model, dt=DT) as untouched:
+        targets = getattr(simulation.control, name)
+        sound = targets.numpy().copy()
+        targets.assign(np.full_like(sound, np.nan))
+        with pytest.warns(FrozenWorldWarning, match=r"control\.joint_target_pos of joint '.*' .* is nan"):
+            simulation.step(2)
+        for value in (0.2, 0.3):
+            for loop in (simulation, untouched):
+                loop.reset()
+                values = sound.copy()
+                values[-2:] = value
+                getattr(loop.control, name).assign(values)
+                loop.step(20)
+            np.testing.assert_array_equal(simulation.state.joint_q.numpy(), untouched.state.joint_q.numpy())
+        assert simulation.report().frozen_worlds == ()
 
 
 def test_targets_survive_copies_and_files(tmp_path):

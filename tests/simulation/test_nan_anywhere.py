@@ -146,13 +146,40 @@ def test_a_joint_frame_that_is_nan_names_its_world(record):
         assert np.isfinite(simulation.state.body_q.numpy()).all()
 
 
+@pytest.mark.parametrize("solver", ["sap", "mujoco"])
+@pytest.mark.parametrize(
+    ("holder", "name", "entity"),
+    [
+        ("control", "joint_f", "joint"),
+        ("state", "body_f", "body"),
+        ("model", "joint_X_p", "joint"),
+        ("model", "body_com", "body"),
+    ],
+)
+def test_what_froze_a_world_is_named(solver, holder, name, entity):
+    """The array, the entity and the value, with the world that it belongs to, and nothing that is sound."""
+    with make_simulation(solver) as simulation:
+        model = simulation.model
+        array = getattr(model if holder == "model" else getattr(simulation, holder), name)
+        entry = entries_of_world(model, name, array.shape[0])[0]
+        values = array.numpy().copy()
+        values[entry] = np.nan
+        array.assign(values)
+        with pytest.warns(FrozenWorldWarning) as caught:
+            simulation.step(3)
+    (text,) = (str(one.message) for one in caught if one.category is FrozenWorldWarning)
+    label = getattr(model, f"{entity}_label")[getattr(model, f"{entity}_world_start").numpy()[1]]
+    assert f"In world 1, {holder}.{name} of {entity} '{label}' (index " in text
+    assert " is nan. Write" in text
+
+
 def test_ground_without_a_place_freezes_all_worlds_that_need_it():
     """A ground plane with NaN in its pose holds nobody, so nobody may go on as if there were none."""
     with make_simulation("sap") as simulation:
         poses = simulation.model.shape_transform.numpy().copy()
         poses[simulation.model.shape_world.numpy() < 0] = np.nan
         simulation.model.shape_transform = poses
-        with pytest.warns(FrozenWorldWarning, match="worlds 0, 1, 2"):
+        with pytest.warns(FrozenWorldWarning, match=r"worlds 0, 1, 2: .*model\.shape_transform of shape"):
             simulation.step()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import pluriverse as pv
 from pluriverse.solvers.springs import no_tendons
-from pluriverse.warnings import AssetWarning
+from pluriverse.warnings import AssetWarning, FrozenWorldWarning
 
 DT = 0.0005
 ARM = """
@@ -90,6 +90,17 @@ def test_a_limit_holds_the_length():
     simulation.step(400)
     q = simulation.state.joint_q.numpy()
     assert 0.3 <= q[0] - 0.5 * q[2] < 0.31
+
+
+@pytest.mark.parametrize("solver", [pv.SolverSAP, pv.SolverMuJoCo])
+def test_a_control_that_is_nan_is_named(solver):
+    """Bounds of controls and forces do not make a number of it."""
+    servo = '<position tendon="t" kp="12" kv="0.4" ctrlrange="-1 1" forcerange="-5 5"/>'
+    model = import_arm("", servo).finalize("cpu")
+    simulation = pv.Simulation(model, solver(model), dt=0.002)
+    simulation.control.mujoco.ctrl.assign([np.nan])
+    with pytest.warns(FrozenWorldWarning, match=r"control\.mujoco\.ctrl of mujoco:actuator 0 is nan"):
+        simulation.step(3)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

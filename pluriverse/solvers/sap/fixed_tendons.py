@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.launch import launch_kernel
+from pluriverse.math.bounds import bounded
 from pluriverse.model import Control, Model, State
 from pluriverse.model.attributes import find_attribute
 from pluriverse.mujoco_attributes.choices import BIAS_NONE
@@ -62,7 +63,7 @@ def has_bounds(limited: int, bounds: wp.vec2) -> bool:
 def within(value: float, limited: int, bounds: wp.vec2) -> float:
     """Return a value within its bounds, if it has any."""
     if has_bounds(limited, bounds):
-        return wp.clamp(value, bounds[0], bounds[1])
+        return bounded(value, bounds[0], bounds[1])
     return value
 
 

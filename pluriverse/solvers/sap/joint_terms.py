@@ -15,10 +15,10 @@ import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.math.bounds import bounded
 from pluriverse.math.lanes import lane_count
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Control, Model, State, Topology
-from pluriverse.model.drive_targets import bounded_target
 from pluriverse.solvers.sap.joint_term_inputs import (
     EFFORT_UNLIMITED,
     INVERSE_MASS_MIN,
@@ -109,7 +109,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                             target_velocity = real(inputs.target_vel[public])
                         if mode == JointTargetMode.VELOCITY:
                             target_velocity = real(
-                                bounded_target(
+                                bounded(
                                     inputs.target_vel[public],
                                     inputs.target_lower[public],
                                     inputs.target_upper[public],
@@ -130,7 +130,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     complete = complete and is_number(inputs.effort_limit[public])
                     offset = kd * target_velocity + real(inputs.act[public])
                     if ke > zero:
-                        target = bounded_target(
+                        target = bounded(
                             inputs.target_pos[public],
                             inputs.target_lower[public],
                             inputs.target_upper[public],

@@ -14,12 +14,12 @@ from typing import Any
 import warp as wp
 
 from pluriverse.launch import fill_struct, launch_kernel
+from pluriverse.math.bounds import bounded
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.dense import has_wrench, packed_rows
 from pluriverse.math.precision import kernel_module, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
-from pluriverse.model.drive_targets import bounded_target
 from pluriverse.solvers.mujoco.exchange.floating import pull_floating_joints, push_floating_joints
 from pluriverse.solvers.mujoco.exchange.maps import (
     NA,
@@ -245,7 +245,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 effort = real(0.0)
             if position_ctrl >= 0:
                 target = real(
-                    bounded_target(
+                    bounded(
                         inputs.joint_target_pos[dof],
                         model.joint_target_lower[dof],
                         model.joint_target_upper[dof],
@@ -258,9 +258,7 @@ def _kernels(real: Any) -> SimpleNamespace:
             if velocity_ctrl >= 0:
                 speed = inputs.joint_target_vel[dof]
                 if position_ctrl < 0:
-                    speed = bounded_target(
-                        speed, model.joint_target_lower[dof], model.joint_target_upper[dof]
-                    )
+                    speed = bounded(speed, model.joint_target_lower[dof], model.joint_target_upper[dof])
                 target = real(speed)
                 if position_ctrl < 0 and model.joint_target_kd[dof] > 0.0:
                     target += effort / real(model.joint_target_kd[dof])
