@@ -14,7 +14,7 @@ CONTRIBUTING = PACKAGE.parent / "CONTRIBUTING.md"
 
 # Modules of the package itself that every room may use; they use none.
 GROUND = (
-    *("compile_lock", "config", "files", "garbage_collection", "kernel_progress", "kernel_source"),
+    *("compile_lock", "config", "copying", "files", "garbage_collection", "kernel_progress", "kernel_source"),
     *("function_arguments", "launch", "launch_list", "newton_names", "options", "overload_search"),
     *("precompilation", "precompiled_headers", "scratch", "warnings"),
 )

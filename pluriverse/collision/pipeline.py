@@ -11,6 +11,7 @@ import warp as wp
 from pluriverse.collision.contact_horizon import ContactHorizon, make_horizon_data
 from pluriverse.collision.newton_options import read_newton_options
 from pluriverse.collision.pair_table import HostPairs, sort_pairs, upload_pairs
+from pluriverse.copying import Uncopied
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
@@ -26,7 +27,7 @@ PATCHES_PER_SHAPE = 5
 CAPACITY_BASE = 32
 
 
-class CollisionPipeline:
+class CollisionPipeline(Uncopied):
     """Finds the contacts of all shapes of a model, world by world.
 
     A world owns its slots of the contacts and is handled by one thread, in the order of its candidate pairs:
@@ -57,6 +58,8 @@ class CollisionPipeline:
             capacity is not valid.
     """
 
+    copy_remedy = "Make another pipeline of the model."
+    pickle_remedy = "Make the pipeline where it is used."
     model: Model
     """Model whose shapes collide."""
     rigid_contact_capacity: np.ndarray

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
+from pluriverse.copying import Uncopied
 from pluriverse.launch import same_memory
 from pluriverse.model.attributes import AttributeAssignment, set_array
 from pluriverse.newton_names import explain_missing
@@ -30,7 +31,7 @@ def stored_contact_count(start: wp.array[int], count: wp.array[int], world: int)
     return wp.clamp(count[world], 0, start[world + 1] - start[world])
 
 
-class Contacts:
+class Contacts(Uncopied):
     """Contact points of all worlds. World w owns the slots from `rigid_contact_start[w]` to `[w + 1]`.
 
     Only the first `rigid_contact_count[w]` slots of a world hold contacts; the others hold stale values. The
@@ -44,6 +45,8 @@ class Contacts:
         ValueError: If a capacity is negative or there is not one per world.
     """
 
+    copy_remedy = "Copy the arrays that are needed, as rigid_contact_point0.numpy().copy()."
+    pickle_remedy = "Pass the arrays that are needed, as rigid_contact_point0.numpy()."
     rigid_contact_max: int
     """Number of slots of all worlds together."""
     rigid_contact_start: wp.array[int]

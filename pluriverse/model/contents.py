@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.copying import Uncopied
 from pluriverse.model import attributes
 from pluriverse.model.batches import Batch
 from pluriverse.model.indices import IndexErrors
@@ -13,8 +14,11 @@ from pluriverse.model.topology import Template, Topology
 from pluriverse.types import Axis
 
 
-class ModelContents(ModelArrays):
+class ModelContents(Uncopied, ModelArrays):
     """The arrays of a model, and what describes them."""
+
+    copy_remedy = "Call finalize() again, or copy the ModelBuilder before it."
+    pickle_remedy = "Pass the ModelBuilder, or the file it was made from, and call finalize() there."
 
     device: wp.Device
     """Device of all arrays."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
+from pluriverse.copying import Unpickled
 from pluriverse.model.attributes import assign_custom_arrays, set_array
 from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.schema import CONTROL_ARRAYS, ControlArrays
@@ -14,9 +15,13 @@ _KEPT = tuple(name for name in CONTROL_ARRAYS if name != "joint_target_q")
 """The independent arrays; `joint_target_q` follows from `joint_target_pos`."""
 
 
-class Control(ControlArrays):
-    """Forces and drive targets of all degrees of freedom. Made by `Model.control`."""
+class Control(Unpickled, ControlArrays):
+    """Forces and drive targets of all degrees of freedom. Made by `Model.control`.
 
+    Copies (`copy.copy`, `copy.deepcopy`) have arrays of their own.
+    """
+
+    pickle_remedy = "Pass its arrays, as joint_target_pos.numpy()."
     custom_arrays: dict[str, Any]
     """The custom attributes of controls, by their keys."""
 
@@ -34,6 +39,14 @@ class Control(ControlArrays):
         self.joint_target_vel = wp.clone(joint_target_vel)
         self.joint_act = wp.clone(joint_act)
         self.custom_arrays = {}
+
+    def __copy__(self) -> "Control":
+        copy: Control = vars(self)["_model"].control()
+        copy.assign(self)
+        return copy
+
+    def __deepcopy__(self, memo: Any) -> "Control":
+        return self.__copy__()
 
     def __setattr__(self, name: str, value: Any) -> None:
         set_array(self, name, value, owner="Control")

@@ -5,18 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
+from pluriverse.copying import Unpickled
 from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
 from pluriverse.model.attributes import assign_custom_arrays, set_array, share_custom_arrays
 from pluriverse.model.schema import STATE_ARRAYS, StateArrays
 from pluriverse.newton_names import explain_missing
 
 
-class State(StateArrays):
+class State(Unpickled, StateArrays):
     """Positions, velocities and external forces of all worlds at one time. Made by `Model.state`.
 
-    Assigning to an array copies the values into it, since recorded steps hold its memory.
+    Assigning to an array copies the values into it, since recorded steps hold its memory. Copies of a state
+    (`copy.copy`, `copy.deepcopy`) have arrays of their own.
     """
 
+    pickle_remedy = "Write it to a file with save(), or pass its arrays, as joint_q.numpy()."
     custom_arrays: dict[str, Any]
     """The custom attributes of states, by their keys."""
     body_qdd: wp.array | None
@@ -43,6 +46,14 @@ class State(StateArrays):
 
     if not TYPE_CHECKING:
         __getattr__ = explain_missing("State")
+
+    def __copy__(self) -> "State":
+        copy: State = vars(self)["_model"].state()
+        copy.assign(self)
+        return copy
+
+    def __deepcopy__(self, memo: Any) -> "State":
+        return self.__copy__()
 
     @property
     def requires_grad(self) -> bool:

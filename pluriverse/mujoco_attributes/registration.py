@@ -237,15 +237,11 @@ TENDON_EQUALITY = (
 )
 
 
-def _kinds_of(name: str) -> Callable[[Any], list[str | None]]:
-    """Return a function that gives, for each sensor, the kind of entity that its index names."""
-
-    def kinds(builder: Any) -> list[str | None]:
-        count = builder.custom_frequency_count(f"{NAMESPACE}:sensor")
-        texts = builder.custom_attributes[f"{NAMESPACE}:{name}"].column.resolved(count)
-        return [text or None for text in texts]
-
-    return kinds
+def _kinds_of(name: str, builder: Any) -> list[str | None]:
+    """Return, for each sensor, the kind of entity that its index names, which is in an attribute."""
+    count = builder.custom_frequency_count(f"{NAMESPACE}:sensor")
+    texts = builder.custom_attributes[f"{NAMESPACE}:{name}"].column.resolved(count)
+    return [text or None for text in texts]
 
 
 CAMERA = (
@@ -259,10 +255,10 @@ CAMERA = (
 SENSOR = (
     Entry("sensor_type", str, ""),
     Entry("sensor_object_kind", str, ""),
-    Entry("sensor_object", int, -1, row_references=_kinds_of("sensor_object_kind")),
+    Entry("sensor_object", int, -1, row_references=functools.partial(_kinds_of, "sensor_object_kind")),
     Entry("sensor_object_label", str, ""),
     Entry("sensor_reference_kind", str, ""),
-    Entry("sensor_reference", int, -1, row_references=_kinds_of("sensor_reference_kind")),
+    Entry("sensor_reference", int, -1, row_references=functools.partial(_kinds_of, "sensor_reference_kind")),
     Entry("sensor_cutoff", float, 0.0),
     Entry("sensor_noise", float, 0.0),
 )
@@ -366,14 +362,15 @@ def _declarations() -> tuple[list[CustomFrequency], dict[str, CustomAttribute]]:
     return frequencies, {attribute.key: attribute for attribute in attributes}
 
 
-def _has(name: str) -> Callable[[Any, dict[str, Any]], int | None]:
-    """Return a transformer that returns `RAW` for prims that author an attribute."""
+# No closures: builders, which hold these, can be pickled.
+def _raw_if_authored(name: str, value: Any, context: dict[str, Any]) -> int | None:
+    """Return `RAW` for prims that author an attribute."""
+    attribute = context["prim"].GetAttribute(name)
+    return int(SolrefMode.RAW) if attribute and attribute.HasAuthoredValue() else None
 
-    def transform(value: Any, context: dict[str, Any]) -> int | None:
-        attribute = context["prim"].GetAttribute(name)
-        return int(SolrefMode.RAW) if attribute and attribute.HasAuthoredValue() else None
 
-    return transform
+def _name_of(value: Any, context: dict[str, Any]) -> str:
+    return str(context["prim"].GetName())
 
 
 def _as_radians(value: Any, context: dict[str, Any]) -> float:
@@ -383,9 +380,9 @@ def _as_radians(value: Any, context: dict[str, Any]) -> float:
 
 
 USD: dict[str, tuple[str | None, Callable[[Any, dict[str, Any]], Any] | None]] = {
-    "solref_mode": ("*", _has("mjc:solref")),
-    "solreflimit_mode": ("*", _has("mjc:solreflimit")),
-    "joint_dof_label": ("*", lambda value, context: str(context["prim"].GetName())),
+    "solref_mode": ("*", functools.partial(_raw_if_authored, "mjc:solref")),
+    "solreflimit_mode": ("*", functools.partial(_raw_if_authored, "mjc:solreflimit")),
+    "joint_dof_label": ("*", _name_of),
     "dof_springref": ("mjc:springref", _as_radians),
     "dof_ref": ("mjc:ref", _as_radians),
     "enable_sleeping": (None, None),
@@ -419,4 +416,8 @@ def _attribute(frequency: Entity | str, entry: Entry) -> CustomAttribute:
 
 
 def _by_name(name: str) -> Callable[[Any, Any], int]:
-    return lambda value, context: as_number(name, value)
+    return functools.partial(_as_number_of, name)
+
+
+def _as_number_of(name: str, value: Any, context: Any) -> int:
+    return as_number(name, value)

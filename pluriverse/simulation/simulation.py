@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import warp as wp
 
+from pluriverse.copying import Uncopied
 from pluriverse.launch import is_recorded_by_others, outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_state
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 CUDA_CHECK_INTERVAL = 100
 
 
-class Simulation:
+class Simulation(Uncopied):
     """Steps all worlds of a model: finds contacts, solves and integrates.
 
     It gives the same bits as a loop of `collide(..., horizon=solver.contact_horizon(dt))`, `solver.step` and
@@ -78,6 +79,9 @@ class Simulation:
         ValueError: If a number is out of range, `cull_contacts` has another length than there are worlds,
             or `solver` belongs to another model.
     """
+
+    copy_remedy = "save() returns a snapshot that restore() takes, also of another Simulation of the model."
+    pickle_remedy = "Make it in the process that steps it."
 
     def __init__(
         self,

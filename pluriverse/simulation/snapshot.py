@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.copying import Uncopied
 from pluriverse.model import Control, Model, State
 from pluriverse.model.archive import (
     check_fit,
@@ -29,8 +30,11 @@ _ADDED = "added/"
 
 
 @dataclass(frozen=True)
-class SimulationSnapshot:
+class SimulationSnapshot(Uncopied):
     """All data that the next steps of a simulation depend on, except solver options and time step."""
+
+    copy_remedy = "Keep the snapshot itself: nothing changes it."
+    pickle_remedy = "Write it to a file with write(), and read it with SimulationSnapshot.read()."
 
     step_count: int
     """Solver steps made since the beginning."""

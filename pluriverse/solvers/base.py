@@ -15,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.collision.contact_horizon import ContactHorizon
+from pluriverse.copying import Uncopied
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts, check_control, check_state
@@ -59,7 +60,7 @@ _CALLS_WITH_INDICES = {
 }
 
 
-class SolverBase(abc.ABC):
+class SolverBase(Uncopied, abc.ABC):
     """Moves the state of a model by one time step.
 
     Args:
@@ -69,6 +70,8 @@ class SolverBase(abc.ABC):
         ValueError: If a joint of the model has nothing to accelerate, for want of mass or inertia.
     """
 
+    copy_remedy = "Make another solver of the model."
+    pickle_remedy = "Make the solver where it is used."
     model: Model
     """Model that the solver was made for."""
     last_solve_iterations: wp.array[int]
@@ -248,10 +251,10 @@ class SolverBase(abc.ABC):
         """
         return None
 
-    def sync_from_model(self) -> None:  # noqa: B027, most solvers keep nothing of them
+    def sync_from_model(self) -> None:
         """Update the solver's copies of the arrays of the model, after all were written to."""
 
-    def track_model(  # noqa: B027, most solvers read the arrays themselves
+    def track_model(
         self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
     ) -> None:
         """Prepare for arrays of the model that are written to on the device.
@@ -265,7 +268,7 @@ class SolverBase(abc.ABC):
             ValueError: If the solver cannot do with such a change; the message names it.
         """
 
-    def sync_worlds(self, worlds: Any = None) -> None:  # noqa: B027
+    def sync_worlds(self, worlds: Any = None) -> None:
         """Update the solver's copies of the arrays named to `track_model`. Only launches.
 
         Args:
