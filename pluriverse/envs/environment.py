@@ -178,6 +178,10 @@ class Environment:
             raise TypeError(
                 f"Environment: got the class {task.__name__}; pass an instance, {task.__name__}()."
             )
+        if isinstance(task, str):
+            raise TypeError(
+                f"Environment: task is the name {task!r}; pass the task itself, envs.make_task({task!r})."
+            )
         if not isinstance(task, Task):
             raise TypeError(
                 f"Environment: task is a {type(task).__name__}, but must derive from pluriverse.envs.Task."

@@ -184,6 +184,8 @@ def test_tasks_that_do_not_fit_themselves_say_so():
         envs.Environment(Unfinished(), 2)
     with pytest.raises(TypeError, match=r"pass an instance, SwingUp\(\)"):
         envs.Environment(SwingUp, 2)
+    with pytest.raises(TypeError, match=r"envs\.make_task\('cartpole'\)"):
+        envs.Environment("cartpole", 1)
     with pytest.raises(ValueError, match=r"WrongWorlds\.build: made 1 worlds for 3 environments"):
         envs.Environment(WrongWorlds(), 3)
     with pytest.raises(ValueError, match="NoActions: action_count is 0"):
