@@ -2,12 +2,17 @@
 
 import dataclasses
 import enum
+import math
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from pluriverse.types import Entity
+
+# How much alike two names are at least of which one is taken to be the other, misspelt.
+_MISSPELT = 0.8
 
 GRAVITY_COMPENSATION = "mujoco:gravcomp"
 """Key of the share of each body's weight that does not act, in any solver."""
@@ -76,14 +81,32 @@ def set_array(holder: Any, name: str, value: Any, *, owner: str) -> None:
     """Set an attribute; values assigned to an array are copied into it, since recorded steps hold its memory.
 
     Raises:
+        AttributeError: If there is no such attribute, but an array of nearly this name.
         TypeError: If the array cannot hold such values, for example fractions in an integer array.
         ValueError: If the values have another shape than the array.
     """
     current = holder.__dict__.get(name)
+    if name not in holder.__dict__ and not hasattr(type(holder), name):
+        _refuse_misspelling(holder, name, owner)
     if not isinstance(current, wp.array) or value is current:
         object.__setattr__(holder, name, value)
     else:
         write_array(current, value, what=f"{owner}.{name}")
+
+
+def _refuse_misspelling(holder: Any, name: str, owner: str) -> None:
+    """Refuse a new attribute that was most likely meant to be an array; others are the script's own."""
+    if name.startswith("_") or any(
+        name in vars(kind).get("__annotations__", {}) for kind in type(holder).__mro__
+    ):
+        return  # declared, and made only now
+    arrays = [known for known, value in vars(holder).items() if isinstance(value, wp.array)]
+    close = get_close_matches(name, arrays, cutoff=_MISSPELT)
+    if close:
+        raise AttributeError(
+            f"{owner} has no array {name!r}, so nothing would read what is assigned. Did you mean "
+            f"{' or '.join(map(repr, close))}?"
+        )
 
 
 def write_array(target: wp.array, value: Any, *, what: str) -> None:
@@ -109,9 +132,13 @@ def write_array(target: wp.array, value: Any, *, what: str) -> None:
         values = values.numpy()
     values = np.asarray(values)
     if values.shape != plain_shape:
+        remedy = "The sizes of a model are fixed by finalize."
+        if not values.shape:
+            remedy = "fill_() writes one number to all entries."
+        elif values.size == math.prod(plain_shape):
+            remedy = f"All worlds are in one row: assign values.reshape({plain_shape})."
         raise ValueError(
-            f"{what} has shape {plain_shape}, but the values assigned have {values.shape}. The sizes of a "
-            "model are fixed by finalize."
+            f"{what} has shape {plain_shape}, but the values assigned have {values.shape}. {remedy}"
         )
     number_type = np.dtype(wp.dtype_to_numpy(scalar))
     is_kind = values.dtype.kind in "biuf" and (
