@@ -5,11 +5,12 @@ model refuses: Python would copy addresses of memory, or fail somewhere inside w
 nobody.
 """
 
+import copy
 from typing import Any, ClassVar, NoReturn
 
 
 class Unpickled:
-    """Base of classes whose objects cannot be pickled."""
+    """Base of classes whose objects cannot be pickled, and whose copies are deep."""
 
     pickle_remedy: ClassVar[str]
     """What to do instead, a sentence."""
@@ -19,6 +20,9 @@ class Unpickled:
             f"{type(self).__name__} cannot be pickled, since it holds memory of this process. "
             f"{self.pickle_remedy}"
         )
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return copy.copy(self)
 
 
 class Uncopied(Unpickled):
@@ -31,6 +35,3 @@ class Uncopied(Unpickled):
         raise TypeError(
             f"{type(self).__name__} cannot be copied, since recorded steps use its memory. {self.copy_remedy}"
         )
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        self.__copy__()

@@ -218,9 +218,7 @@ def _check_numbers(source: Snapshot, entity: Entity, name: Callable[[int], str],
         if spec.entity is not entity or spec.dtype is not wp.float32 or array not in COLUMN_NAMES:
             continue
         values = getattr(source, array)
-        bad = np.isnan(values) & (not spec.may_be_unset) | np.isinf(values) & (not spec.may_be_infinite)
-        if spec.low is not None:
-            bad |= values < spec.low
+        bad = spec.are_unsound(values)
         if bad.any():
             row = int(np.argmax(bad))
             need = "a number" if spec.may_be_infinite else "finite"

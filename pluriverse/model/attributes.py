@@ -102,7 +102,9 @@ def _refuse_misspelling(holder: Any, name: str, owner: str) -> None:
         return  # declared, and made only now
     arrays = [known for known, value in vars(holder).items() if isinstance(value, wp.array)]
     close = get_close_matches(name, arrays, cutoff=_MISSPELT)
-    if close:
+    # `joint_q0` or `my_joint_q` hold what a script keeps of an array, whose name is right.
+    words = f"_{name.rstrip('0123456789')}_"
+    if close and not any(f"_{known}_" in words for known in close):
         raise AttributeError(
             f"{owner} has no array {name!r}, so nothing would read what is assigned. Did you mean "
             f"{' or '.join(map(repr, close))}?"

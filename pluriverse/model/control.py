@@ -41,12 +41,9 @@ class Control(Unpickled, ControlArrays):
         self.custom_arrays = {}
 
     def __copy__(self) -> "Control":
-        copy: Control = vars(self)["_model"].control()
-        copy.assign(self)
-        return copy
-
-    def __deepcopy__(self, memo: Any) -> "Control":
-        return self.__copy__()
+        result: Control = vars(self)["_model"].control()
+        result.assign(self)
+        return result
 
     def __setattr__(self, name: str, value: Any) -> None:
         set_array(self, name, value, owner="Control")

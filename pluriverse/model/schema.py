@@ -14,6 +14,7 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from pluriverse.types import BodyFlags, Entity, JointTargetMode, ModelFlags
@@ -76,6 +77,13 @@ class ArraySpec:
         if instance is None:
             return self
         raise AttributeError(f"{type(instance).__name__}.{self.name} has not been made yet.")
+
+    def are_unsound(self, values: np.ndarray) -> np.ndarray:
+        """Return which numbers the array must not hold; `low` bounds plain numbers, not parts of vectors."""
+        bad = np.isnan(values) & (not self.may_be_unset) | np.isinf(values) & (not self.may_be_infinite)
+        if self.low is not None and self.dtype is wp.float32:
+            bad |= values < self.low
+        return bad
 
     @property
     def can_be_drawn(self) -> bool:

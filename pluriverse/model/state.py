@@ -48,12 +48,9 @@ class State(Unpickled, StateArrays):
         __getattr__ = explain_missing("State")
 
     def __copy__(self) -> "State":
-        copy: State = vars(self)["_model"].state()
-        copy.assign(self)
-        return copy
-
-    def __deepcopy__(self, memo: Any) -> "State":
-        return self.__copy__()
+        result: State = vars(self)["_model"].state()
+        result.assign(self)
+        return result
 
     @property
     def requires_grad(self) -> bool:

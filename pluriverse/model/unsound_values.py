@@ -50,11 +50,7 @@ def find_unsound_values(
         if not rows.size:
             continue
         own = values[rows].reshape(len(rows), -1)
-        bad = np.isnan(own)
-        if spec is not None:
-            bad = np.isnan(own) & (not spec.may_be_unset) | np.isinf(own) & (not spec.may_be_infinite)
-            if spec.low is not None and spec.dtype is wp.float32:
-                bad |= own < spec.low
+        bad = np.isnan(own) if spec is None else spec.are_unsound(own)
         if bad.any():
             row = int(np.argmax(bad.any(axis=1)))
             more = int(bad.any(axis=1).sum()) - 1
@@ -81,17 +77,18 @@ def _writable(
     for owner, holder, specs in holders:
         for name, spec in specs.items():
             array = getattr(holder, name)
-            scalar = getattr(spec.dtype, "_wp_scalar_type_", spec.dtype)
-            if spec.entity in _NAMED and not spec.structural and scalar is wp.float32 and array.size:
+            if spec.entity in _NAMED and not spec.structural and _holds_numbers(array):
                 yield f"{owner}.{name}", spec.entity, array, spec
         for key, array in holder.custom_arrays.items():
             kind = model.attribute_specs[key].frequency
-            numbers = isinstance(array, wp.array) and array.size and _is_floating(array)
-            if numbers and (isinstance(kind, str) or kind in _NAMED):
+            if _holds_numbers(array) and (isinstance(kind, str) or kind in _NAMED):
                 yield f"{owner}.{key.replace(':', '.')}", kind, array, None
 
 
-def _is_floating(array: wp.array) -> bool:
+def _holds_numbers(array: Any) -> bool:
+    """Return whether an attribute is an array, with entries, of numbers that may be NaN."""
+    if not isinstance(array, wp.array) or not array.size:
+        return False
     return getattr(array.dtype, "_wp_scalar_type_", array.dtype) in (wp.float32, wp.float64)
 
 

@@ -60,7 +60,7 @@ _CALLS_WITH_INDICES = {
 }
 
 
-class SolverBase(Uncopied, abc.ABC):
+class SolverBase(abc.ABC, Uncopied):
     """Moves the state of a model by one time step.
 
     Args:
@@ -251,10 +251,10 @@ class SolverBase(Uncopied, abc.ABC):
         """
         return None
 
-    def sync_from_model(self) -> None:
+    def sync_from_model(self) -> None:  # most solvers keep nothing of them
         """Update the solver's copies of the arrays of the model, after all were written to."""
 
-    def track_model(
+    def track_model(  # most solvers read the arrays themselves
         self, names: Iterable[str] | Mapping[str, np.ndarray | None], *, meshes: Sequence[Any] = ()
     ) -> None:
         """Prepare for arrays of the model that are written to on the device.

@@ -5,7 +5,6 @@ kept is little: the bounds of shapes, and the initial poses of bodies.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import warp as wp
@@ -14,6 +13,7 @@ from pluriverse.dynamics import eval_ik
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.geometry.shape_bounds import compute_shape_bounds
 from pluriverse.model import Model
+from pluriverse.model.entity_names import entity_name
 from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.world_list import list_worlds
 from pluriverse.types import BodyFlags, Entity, GeoType, JointTargetMode, JointType, ModelFlags
@@ -231,9 +231,7 @@ def _check(sound: np.ndarray, model: Model, name: str, kind: str, remedy: str) -
 
 def _entity(model: Model, kind: str, entry: int) -> str:
     """Return the name of an entity, for messages."""
-    labels: Any = getattr(model, f"{kind}_label", None)
-    if labels is not None:
-        return f"{kind} '{labels[entry]}' (index {entry})"
-    start = (model.joint_q_start if kind == "coordinate" else model.joint_qd_start).numpy()
-    joint = int(np.searchsorted(start, entry, side="right")) - 1
-    return f"joint '{model.joint_label[joint]}' (index {joint}), {kind} {entry}"
+    part_of_joint = {"dof": Entity.JOINT_DOF, "coordinate": Entity.JOINT_COORD}.get(kind)
+    if part_of_joint is not None:
+        return f"{entity_name(model, part_of_joint, entry)}, {kind} {entry}"
+    return entity_name(model, Entity[kind.upper()], entry)

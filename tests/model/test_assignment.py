@@ -39,6 +39,10 @@ def test_attributes_of_a_script_stay_its_own():
         target.my_targets = np.ones(2)
         assert target.episode == 3
         assert target.my_targets.sum() == 2.0
+    state = model.state()
+    for name in ("joint_q0", "joint_q_2", "my_joint_q", "old_joint_qd"):
+        setattr(state, name, np.ones(1))
+        assert getattr(state, name).sum() == 1.0
 
 
 @pytest.mark.parametrize(

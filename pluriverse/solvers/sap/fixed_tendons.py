@@ -112,9 +112,9 @@ def set_tendon_springs(
                 constant += bias[0]
                 by_length, by_speed = bias[1] * gear, bias[2] * gear
             now = constant + by_length * length + by_speed * speed
-            bounded = within(now, source.forcelimited[actuator], source.forcerange[actuator])
-            if bounded != now:
-                constant, by_length, by_speed = bounded, float(0.0), float(0.0)
+            exerted = within(now, source.forcelimited[actuator], source.forcerange[actuator])
+            if exerted != now:
+                constant, by_length, by_speed = exerted, float(0.0), float(0.0)
             # What pushes away is no spring: it acts as it is now.
             constant += wp.max(by_length, 0.0) * length + wp.max(by_speed, 0.0) * speed
             stiffness = -gear * wp.min(by_length, 0.0)
