@@ -1,6 +1,6 @@
 """Scenes full of contacts: `SolverSAP` against MuJoCo on the same scene, and what a pile costs per box.
 
-`python -m benchmarks.contact_rich [--scenes go1_rough hand pile64] [--worlds 16] [--threads 1]`
+`python -m benchmarks.contact_rich [--scenes go1_rough hand bin20 pile64] [--worlds 16] [--threads 1]`
 
 All engines read the same MJCF file and take turns in one process, so that whatever else the machine does
 falls on all of them. How deep shapes are in each other is measured by the same collision pipeline for all.
@@ -35,7 +35,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contact_rich", description=__doc__)
     parser.add_argument(
-        "--scenes", nargs="*", default=["go1_rough", "hand", "pile64"], choices=list(SCENES), metavar="SCENE"
+        "--scenes",
+        nargs="*",
+        default=["go1_rough", "hand", "bin8", "bin20", "pile64"],
+        choices=list(SCENES),
+        metavar="SCENE",
     )
     parser.add_argument("--sides", nargs="*", type=int, default=[1, 2, 3, 4], help="boxes along a pile")
     parser.add_argument("--worlds", type=int, default=16)

@@ -116,11 +116,27 @@ class PileScene:
 
 
 @dataclasses.dataclass(frozen=True)
+class BinScene:
+    """Boxes, balls, capsules and cylinders that were dropped into a bin, where some lean on each other."""
+
+    object_count: int
+    half_width: float = 0.33
+    """Half the inner width of the bin [m]."""
+    sizes: tuple[tuple[str, tuple[float, ...]], ...] = (
+        ("box", (0.06, 0.05, 0.04)),
+        ("sphere", (0.05,)),
+        ("capsule", (0.03, 0.05)),
+        ("cylinder", (0.04, 0.05)),
+    )
+    """Geoms in turns, with their sizes as MJCF has them [m]."""
+
+
+@dataclasses.dataclass(frozen=True)
 class CartpoleScene:
     """A pole that swings on a cart, without contact."""
 
 
-Scene = RobotScene | HandScene | PileScene | CartpoleScene
+Scene = RobotScene | HandScene | PileScene | BinScene | CartpoleScene
 
 SCENES: dict[str, Scene] = {
     "go1": RobotScene(
@@ -183,6 +199,8 @@ SCENES: dict[str, Scene] = {
     "cartpole": CartpoleScene(),
     "pile8": PileScene(side_count=2),
     "pile64": PileScene(side_count=4),
+    "bin8": BinScene(object_count=8),
+    "bin20": BinScene(object_count=20),
 }
 
 CARTPOLE_MJCF = f"""
@@ -226,6 +244,8 @@ def write_mjcf(scene: Scene, path: Path) -> None:
     match scene:
         case PileScene():
             spec = _pile_spec(scene)
+        case BinScene():
+            spec = _bin_spec(scene)
         case HandScene():
             spec = _hand_spec(scene)
         case _:
@@ -299,6 +319,33 @@ def _pile_spec(scene: PileScene) -> "mujoco.MjSpec":
         )
         qpos += [*position, math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2)]
     spec.worldbody.first_geom().friction = [scene.friction, 0.005, 0.0001]
+    spec.add_key(name="start", qpos=qpos)
+    return spec
+
+
+def _bin_spec(scene: BinScene) -> "mujoco.MjSpec":
+    import mujoco
+
+    spec = _make_spec()
+    wall, height = 0.02, 0.2
+    for axis in range(2):
+        for side in (-1.0, 1.0):
+            position, size = [0.0, 0.0, height], [scene.half_width + 2.0 * wall] * 2 + [height]
+            position[axis] = side * (scene.half_width + wall)
+            size[axis] = wall
+            spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, pos=position, size=size)
+    rng = np.random.default_rng(0)
+    qpos: list[float] = []
+    for number in range(scene.object_count):
+        kind, size = scene.sizes[number % len(scene.sizes)]
+        body = spec.worldbody.add_body(name=f"{kind}_{number}")
+        body.add_freejoint()
+        body.add_geom(type=getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}"), size=list(size))
+        turn = rng.normal(size=4)
+        # Three by three in a layer.
+        cell = np.array([number % 3 - 1, number // 3 % 3 - 1, number // 9])
+        qpos += [*(0.18 * cell + [0.0, 0.0, 0.15] + [*rng.uniform(-0.02, 0.02, 2), 0.0])]
+        qpos += [*(turn / np.linalg.norm(turn))]
     spec.add_key(name="start", qpos=qpos)
     return spec
 

@@ -5,12 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from pluriverse import Model, ModelBuilder, Simulation, SolverSAP
+from pluriverse import Model, ModelBuilder, ShapeConfig, Simulation, SolverSAP
 
 DT = 0.005
 SPACING = 3.0
 COORDS = 19  # of a crawler
 DOFS = 18
+IDENTITY = (0.0, 0.0, 0.0, 1.0)
 
 LEG = """
     <body pos="{x} {y} 0">
@@ -195,3 +196,77 @@ def test_worlds_of_groups_have_the_bits_they_have_alone():
         coords = alone.state.joint_q.numpy()
         np.testing.assert_array_equal(found[0][begin : begin + len(coords)], coords)
         begin += len(coords)
+
+
+def _light_arm(mass: float, *, boxes: int, heavy: float = 0.0, speed: float = 0.0) -> Model:
+    """Return an arm that its drive holds up, beside boxes and something heavy that slides freely."""
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    if heavy:
+        slider = builder.add_body(mass=heavy, inertia=heavy * np.eye(3), xform=((0.0, 20.0, 0.5), IDENTITY))
+        smooth = ShapeConfig(mu=0.0, density=0.0)
+        builder.add_shape_box(slider, hx=2.0, hy=1.0, hz=0.5, cfg=smooth)
+        builder.joint_qd[0] = speed
+    for index in range(boxes):
+        box = builder.add_body(xform=((0.5 * index, -2.0, 0.02), IDENTITY))
+        builder.add_shape_box(box, hx=0.02, hy=0.02, hz=0.02)
+    link = builder.add_link(mass=mass, com=(0.05, 0.0, 0.0), inertia=2.5e-4 * mass * np.eye(3))
+    joint = builder.add_joint_revolute(
+        -1,
+        link,
+        axis="y",
+        parent_xform=((0.0, 3.0, 1.0), IDENTITY),
+        target_ke=2.5 * mass,
+        target_kd=0.05 * mass,
+        friction=0.1 * mass,
+    )
+    builder.add_articulation([joint])
+    return builder.finalize("cpu")
+
+
+@pytest.mark.parametrize("boxes", [2, 5])
+@pytest.mark.parametrize(("heavy", "speed"), [(1500.0, 0.0), (1500.0, 30.0)])
+def test_what_is_light_moves_as_it_does_alone_beside_what_is_heavy_and_fast(boxes, heavy, speed):
+    """An arm of 2 g in a world with 1.5 t: the gradient of each is to be small beside its own momenta."""
+
+    def angle(model: Model) -> float:
+        simulation = Simulation(model, SolverSAP(model), dt=DT, threads=1)
+        simulation.step(300)
+        assert simulation.report().unconverged_step_count == 0
+        return float(simulation.state.joint_q.numpy()[-1])
+
+    alone = angle(_light_arm(0.002, boxes=0))
+    assert 0.05 < alone < 0.5
+    beside = angle(_light_arm(0.002, boxes=boxes, heavy=heavy, speed=speed))
+    assert beside == pytest.approx(alone, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", [4, 6])
+def test_objects_in_a_bin_take_one_iteration_where_one_of_them_moves(seed):
+    """Ten boxes and cylinders that were dropped: what rests is as good as solved, whatever moves beside it.
+
+    One creeps or rolls, so the world as a whole is far from its solution at the last velocities.
+    """
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    for x, y in ((0.3, 0.0), (-0.3, 0.0), (0.0, 0.3), (0.0, -0.3)):
+        wall = ((x, y, 0.2), IDENTITY)
+        builder.add_shape_box(-1, xform=wall, hx=0.02 if x else 0.32, hy=0.02 if y else 0.32, hz=0.2)
+    rng = np.random.default_rng(seed)
+    for index in range(10):
+        turn = rng.normal(size=4)
+        place = (*rng.uniform(-0.15, 0.15, 2), 0.1 + 0.1 * index)
+        body = builder.add_body(xform=(place, tuple(turn / np.linalg.norm(turn))))
+        if index % 2:
+            builder.add_shape_cylinder(body, radius=0.04, half_height=0.05)
+        else:
+            builder.add_shape_box(body, hx=0.06, hy=0.05, hz=0.04)
+    model = builder.finalize("cpu")
+    simulation = Simulation(model, SolverSAP(model), dt=DT, threads=1)
+    simulation.step(400)
+    simulation.clear_report()
+    simulation.step(60)
+    report = simulation.report()
+    assert report.contact_count_mean > 25.0
+    assert report.unconverged_step_count == 0
+    assert report.iteration_count_mean <= 1.5

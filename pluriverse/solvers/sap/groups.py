@@ -72,10 +72,8 @@ _CONTACTS = """
     };
 """
 
-_FIND = (
-    _WORLD
-    + _CONTACTS
-    + """
+# Which trees touch each other, by the contacts that `acts` tells: `find` returns the first of them.
+_JOIN = """
     int left = 0;
     for (int tree = 0; tree < tree_count; ++tree) {
         // What moves as it is told touches any group, and is in none.
@@ -90,9 +88,6 @@ _FIND = (
         return tree;
     };
     auto tree_of = [&](const int node) { return topology.node_tree.data[first_node + node]; };
-    auto acts = [&](const int slot) {
-        return *(V*)((char*)sap.contact_rn.data + stride * slot) > V(0);
-    };
     auto join = [&](const int node_a, const int node_b) {
         const int a = find(tree_of(node_a)), b = find(tree_of(node_b));
         if (a == b) return;
@@ -123,6 +118,16 @@ _FIND = (
         last_b = node_b;
         join(node_a, node_b);
     }
+"""
+
+_FIND = (
+    _WORLD
+    + _CONTACTS
+    + """
+    auto acts = [&](const int slot) { return *(V*)((char*)sap.contact_rn.data + stride * slot) > V(0); };
+"""
+    + _JOIN
+    + """
     if (left < 2) return 0;
     int* ends = sap.group_contact_end.data + tree0;
     int count = 0;
@@ -161,6 +166,42 @@ _FIND = (
     move_records(sap.contact_place);
     at.group_constrained = constrained >= 0 ? group_of[tree_of(constrained)] : -1;
     return count;
+"""
+)
+
+_BALANCED = (
+    _WORLD
+    + _CONTACTS
+    + """
+    V* gradient = sap.tree_gradient.data + tree0;
+    V* momentum = sap.tree_momentum.data + tree0;
+    auto is_balanced = [&](const int tree) {
+        return wp::sqrt(gradient[tree]) <= absolute + relative * wp::sqrt(momentum[tree]);
+    };
+    bool are_all = true;
+    for (int tree = 0; tree < tree_count; ++tree) {
+        const bool is_told = dynamics.tree_prescribed.data[tree0 + tree];
+        const bool takes_part = sap.tree_active.data[tree0 + tree] && !is_told;
+        are_all = are_all && (!takes_part || is_balanced(tree));
+    }
+    if (are_all || sap.spring_start.data[world] != sap.spring_start.data[world + 1]) return 1;
+    // Where a light body carries a heavy one, its impulses are those of the heavy one.
+    auto acts = [&](const int slot) {
+        return ((const V*)((char*)sap.contact_impulse.data + stride * slot))[2] > V(0);
+    };
+"""
+    + _JOIN
+    + """
+    for (int tree = 0; tree < tree_count; ++tree) {
+        if (group_of[tree] < 0) continue;
+        const int first = find(tree);
+        if (first == tree) continue;
+        gradient[first] += gradient[tree];
+        momentum[first] += momentum[tree];
+    }
+    for (int tree = 0; tree < tree_count; ++tree)
+        if (group_of[tree] == tree && !is_balanced(tree)) return 0;
+    return 1;
 """
 )
 
@@ -228,6 +269,8 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
     - `begin_groups(topology, dynamics, sap, world, at)`: begin with the first of two or more groups; return
       whether there are as many.
     - `begin_afresh(topology, sap, world, at)`: begin a group of few contacts anew; return whether it is one.
+    - `are_balanced(topology, dynamics, sap, world, absolute, relative)`: return whether the gradient of every
+      group is within the tolerances of its own momenta. What is heavy or fast tells nothing of the others.
     - `take_start(topology, sap, world)`: go back to the velocities at which the iteration started.
     - `next_group(topology, sap, world, at)`: go on with the next group, or back to the world after the last.
     """
@@ -248,6 +291,16 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
         sap: wp.ref[SapData],
         world: int,
         at: wp.ref[Progress],
+    ) -> int: ...
+
+    @wp.func_native(types + _BALANCED)
+    def are_balanced(
+        topology: wp.ref[Topology],
+        dynamics: wp.ref[DynamicsData],
+        sap: wp.ref[SapData],
+        world: int,
+        absolute: real,
+        relative: real,
     ) -> int: ...
 
     @wp.func_native(types + _ENTER)
@@ -383,6 +436,7 @@ def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespa
     return SimpleNamespace(
         take_world=take_world,
         take_start=take_start,
+        are_balanced=are_balanced,
         begin_afresh=begin_afresh,
         begin_groups=begin_groups,
         next_group=next_group,

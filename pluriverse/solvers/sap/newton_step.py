@@ -251,7 +251,9 @@ def newton_step_functions(
             at.starts = 1
             return
         if at.coulomb != 0 and (at.few_contacts == 0 or at.iterations >= at.coulomb_end):
-            at.closes = int(at.iterations + at.solves == 0 and at.begins_old != 0 and at.fits_space != 0)
+            # Of several trees, groups of those that touch are told apart first: what rests is to stay there.
+            if at.tree_count == 1 and at.iterations + at.solves == 0:
+                at.closes = int(at.begins_old != 0 and at.fits_space != 0)
             begin_convex(sap, world, wp.where(at.iterations > 0, 1, start), at)
             return  # the gradient is another one now
         if at.phase == SOLVING:

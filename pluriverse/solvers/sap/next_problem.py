@@ -35,11 +35,11 @@ from pluriverse.solvers.sap.workspace import sap_struct
 from pluriverse.solvers.sap.world_motion import world_motion_functions
 
 # Iterations of Newton's method before groups take turns and heaps begin again from sweeps: bodies at rest
-# take one, and settling piles two or three.
+# take one, and settling piles two or three. Where the gradient is more than this share of the momenta at
+# first, something strikes, slides or rolls: groups take turns at once, and those at rest are done. So they do
+# where all but some light ones are solved.
 TURNING_ITERATION = wp.constant(2)
-# Where trees have more degrees of freedom than this in the mean, groups take turns at once. Small bodies on
-# the ground are solved all together, in less time than one after the other.
-ROBOT_DOFS = wp.constant(12)
+FAR_SHARE = 0.2
 
 
 @functools.cache
@@ -100,8 +100,6 @@ def next_problem_functions(
         release_bounds(sap, world)
         begin_dilation(sap, world, is_solution)
         at.turning_iteration = at.iterations + TURNING_ITERATION
-        if at.group_count == 0 and at.dof_count > ROBOT_DOFS * at.tree_count:
-            at.turning_iteration = at.iterations
         at.dilation_round = 0
         at.alpha = real(0.0)
         at.phase = ITERATING
@@ -115,10 +113,13 @@ def next_problem_functions(
         at: wp.ref[Progress],
     ) -> int:
         """Go on group by group, or from sweeps over the impulses of a heap; return whether it did."""
-        if at.turning_iteration < 0 or at.iterations < at.turning_iteration:
+        if at.turning_iteration < 0 or at.running == 0 or at.is_posed != 0:
             return 0
-        if at.running == 0 or at.is_posed != 0:
+        is_due = int(at.iterations >= at.turning_iteration)
+        is_far = int(at.iterations == 0 and at.norm > real(FAR_SHARE) * at.scale)
+        if is_due == 0 and is_far == 0 and at.is_uneven == 0:
             return 0
+        at.is_uneven = 0
         if at.group_count == 0:
             if begin_groups(topology, dynamics, sap, world, at) != 0:
                 return 1
@@ -126,13 +127,17 @@ def next_problem_functions(
             if begin_afresh(topology, sap, world, at) != 0:
                 end_dilation(sap, world)
                 return 1
-            if at.iterations == 0 and at.begins_old != 0 and at.dof_count <= at.space_dof_count:
-                # It may begin closer to free motion, as it would alone.
+        if at.iterations == 0 and at.is_fresh == 0:
+            at.is_fresh = 1
+            # A single tree has had its chance (`newton_step.py`).
+            if at.begins_old != 0 and at.dof_count <= at.space_dof_count and at.tree_count > 1:
                 at.closes = 1
-                at.is_fresh = 1
-                at.solves = 0
-                at.turning_iteration = TURNING_ITERATION
+                if at.group_count > 0:
+                    at.turning_iteration = TURNING_ITERATION
+                    at.solves = 0
                 return 1
+        if is_due == 0:
+            return 0
         at.turning_iteration = -1
         if at.is_plain == 0 or at.norm <= real(SWEEP_SHARE) * at.scale:
             return 0  # a pile at rest is as good as solved

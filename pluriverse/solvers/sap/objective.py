@@ -96,26 +96,44 @@ def objective_functions(
 
     @wp.func(inline=stages_inline())
     def gradient_norms(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> vec3:
-        """Write the gradient; return (|D grad|, |D A v|, |D impulse|), D = diag(A)^-1/2, of active trees."""
+        """Write the gradient; return (|D grad|, |D A v|, |D impulse|), D = diag(A)^-1/2, of active trees.
+
+        Their squares of each tree are written, too.
+        """
         sums = vec3()
+        tree0 = topology.world_tree[world]
         for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
             begin, size = active_dofs(topology, sap, world, tree)
-            sums = weighted_gradient(
-                sap.residual, sap.impulse, sap.momentum_free, sap.dof_scale, sums, begin, size, sap.gradient
+            own = weighted_gradient(
+                sap.residual, sap.impulse, sap.momentum_free, sap.dof_scale, vec3(), begin, size, sap.gradient
             )
+            sap.tree_gradient[tree0 + tree] = own[0]
+            sap.tree_momentum[tree0 + tree] = wp.max(own[1], own[2])
+            sums += own
         return vec3(wp.sqrt(sums[0]), wp.sqrt(sums[1]), wp.sqrt(sums[2]))
 
     @wp.func(inline=True)
-    def joint_error(topology: wp.ref[Topology], sap: wp.ref[SapData], world: int) -> vec3:
+    def joint_error(
+        topology: wp.ref[Topology], sap: wp.ref[SapData], world: int, tolerance: real
+    ) -> tuple[real, real]:
         """Compare the impulses of joints with those expected in `impulse`.
 
-        Returns (|D difference|, |D impulse|, 1/2 (v - v*) . impulse), with D as in `gradient_norms`.
+        Returns by how much |D difference| exceeds the tolerance times |D impulse| where that is most of all
+        trees, and 1/2 (v - v*) . impulse of all, with D as in `gradient_norms`.
         """
+        most = real(-wp.inf)
+        for tree in range(sap.part_tree[world], sap.part_tree_end[world]):
+            begin, size = active_dofs(topology, sap, world, tree)
+            if size > 0:
+                sums = weighted_errors(sap.dof_impulse, sap.impulse, sap.dof_scale, begin, size)
+                excess = wp.sqrt(sums[0]) - tolerance * wp.sqrt(sums[1])
+                # NaN is no small error.
+                if not excess <= most:
+                    most = excess
         dof0 = topology.world_dof[world] + sap.part_dof[world]
         dof_count = sap.part_dof_end[world] - sap.part_dof[world]
-        sums = weighted_errors(sap.dof_impulse, sap.impulse, sap.dof_scale, dof0, dof_count)
         work = numbers_work(sap.dof_impulse, sap.velocity, sap.velocity_free, dof0, dof_count)
-        return vec3(wp.sqrt(sums[0]), wp.sqrt(sums[1]), real(0.5) * work)
+        return most, real(0.5) * work
 
     return SimpleNamespace(
         multiply_by_mass=multiply_by_mass,

@@ -80,6 +80,7 @@ def progress_struct(real: Any) -> Any:
         dilation_round: int
         turning_iteration: int  # from which groups take turns and heaps begin again from sweeps, or -1
         is_posed: int  # another problem was posed: its gradient is to be evaluated
+        is_uneven: int  # the world is as good as solved, but some of its groups are not
 
         # The point.
         begins_old: int  # the iteration began at the velocities of the last step

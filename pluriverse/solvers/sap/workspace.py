@@ -222,6 +222,8 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "part_dof_end": Field("world", int, "that behind the last"),
         "tree_group": Field("tree", int, "group of the tree, -1 for none"),
         "group_contact_end": Field("tree", int, "slot behind the last contact of a group"),
+        "tree_gradient": Field("tree", real, "square of |D grad| of the tree (`gradient_norms`)"),
+        "tree_momentum": Field("tree", real, "square of its momenta or impulses, the larger"),
     }
     contact_stiffness = {
         "stiffness_work": Field("stiffness work", linear, "sums of some contacts (`contact_stiffness`)"),
