@@ -30,7 +30,7 @@ _NEEDED = (
 _NEEDED_LATER = (
     *("solvers.reset", "solvers.unfreeze", "model.indices", "model.world_list", "simulation.world_copy"),
     *("dynamics.body_acceleration", "collision.contact_kinematics", "dynamics.joint_selection"),
-    "dynamics.loops",
+    *("dynamics.loops", "model.requested_copy"),
 )
 # Pause [s] between two modules, in which a thread that has to launch something gets the lock of launches.
 YIELD_TIME = 2e-3

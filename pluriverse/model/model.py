@@ -15,7 +15,7 @@ from pluriverse.model.drive_targets import DriveTargets
 from pluriverse.model.edits import Edits
 from pluriverse.model.indices import IndexErrors
 from pluriverse.model.requested import check_contact_attributes, check_state_attributes
-from pluriverse.model.schema import FRAME_ARRAYS, MOTION_ARRAYS
+from pluriverse.model.schema import FRAME_ARRAYS, MOTION_ARRAYS, STATE_ARRAYS
 from pluriverse.model.state import State
 from pluriverse.model.structure import Structure
 from pluriverse.model.structure_guard import StructureGuard
@@ -165,8 +165,11 @@ class Model(DerivedArrays):
         with outside_recordings(self.device):
             state = State(self.joint_q, self.joint_qd, self.body_q, self.body_qd)
             object.__setattr__(state, "_model", self)
-            if self._requested_state_attributes:
-                state.body_qdd = wp.zeros(self.body_count, dtype=wp.spatial_vectorf, device=self.device)
+            for name in self._requested_state_attributes:
+                spec = STATE_ARRAYS[name]
+                assert spec.entity is not None
+                size = self.get_frequency_count(spec.entity)
+                setattr(state, name, wp.zeros(size, dtype=spec.dtype, device=self.device))
             self.attach_custom_arrays(state, attributes.AttributeAssignment.STATE)
         return state
 

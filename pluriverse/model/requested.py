@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from pluriverse.model.schema import REQUESTED_ARRAYS
+
 _STATE = {
     "body_parent_f": "the force of a joint is measured by builder.add_sensor_force_torque",
     "mujoco:qfrc_actuator": "the force of drives is measured by a sensor of type JOINTACTUATORFRC",
@@ -15,11 +17,11 @@ def check_state_attributes(owner: str, names: Sequence[str]) -> None:
         ValueError: If there is no such array.
     """
     for name in names:
-        if name != "body_qdd":
+        if name not in REQUESTED_ARRAYS:
             reason = _STATE.get(name, "there is none of this name")
             raise ValueError(
-                f"{owner}.request_state_attributes: {name!r} cannot be requested: {reason}. There "
-                "is 'body_qdd'."
+                f"{owner}.request_state_attributes: {name!r} cannot be requested: {reason}. There is "
+                f"{', '.join(map(repr, REQUESTED_ARRAYS))}."
             )
 
 

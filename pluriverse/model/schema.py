@@ -62,6 +62,9 @@ class ArraySpec:
     """Default value of an entry; None for the one that type and `may_be_unset` imply."""
     width: int
     """Number of columns of an array of two dimensions."""
+    on_request: bool
+    """Whether states hold it only on request (`Model.request_state_attributes`), else None in its place. A
+    step writes it and does not read it."""
     name: str = ""
     """Name of the array."""
     dtype: Any = None
@@ -105,6 +108,7 @@ def declare(
     draw_instead: str | None = None,
     default: Any = None,
     width: int = 0,
+    on_request: bool = False,
 ) -> Any:
     """Declare an array; see `ArraySpec` for the arguments. Without a flag it has that of its entity."""
     if flag is None:
@@ -122,6 +126,7 @@ def declare(
         draw_instead,
         default,
         width,
+        on_request,
     )
 
 
@@ -385,6 +390,10 @@ class StateArrays:
     body_f: wp.array[wp.spatial_vectorf] = declare(Entity.BODY)
     """External force [N], then torque about the centre of mass [N·m], world axes, shape [body]. Stays until
     it is changed; `clear_forces` zeroes it."""
+    body_qdd: wp.array[wp.spatial_vectorf] = declare(Entity.BODY, on_request=True)
+    """Mean acceleration of the centre of mass [m/s²], then angular acceleration [rad/s²], world axes, over
+    the last step, shape [body]. Zero before the first step, after a reset, and in frozen worlds. None unless
+    `Model.request_state_attributes("body_qdd")` came before."""
 
 
 class ControlArrays:
@@ -419,6 +428,8 @@ CONTROL_ARRAYS = _specs(ControlArrays)
 
 MOTION_ARRAYS = tuple(name for name in STATE_ARRAYS if name in MODEL_ARRAYS)
 """Arrays of `State` that a step moves; those of `Model` are the initial state."""
+REQUESTED_ARRAYS = tuple(name for name, spec in STATE_ARRAYS.items() if spec.on_request)
+"""Arrays of `State` that exist on request."""
 FRAME_ARRAYS = tuple(name for name, spec in MODEL_ARRAYS.items() if spec.places_bodies)
 """Arrays of `Model` that, with the joint coordinates, determine body poses."""
 

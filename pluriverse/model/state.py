@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import warp as wp
 
 from pluriverse.copying import Unpickled
 from pluriverse.model.archive import check_fit, read_arrays, take_array, write_arrays
 from pluriverse.model.attributes import assign_custom_arrays, set_array, share_custom_arrays
-from pluriverse.model.schema import STATE_ARRAYS, StateArrays
+from pluriverse.model.schema import REQUESTED_ARRAYS, STATE_ARRAYS, StateArrays
 from pluriverse.newton_names import explain_missing
 
 
@@ -22,9 +23,6 @@ class State(Unpickled, StateArrays):
     pickle_remedy = "Write it to a file with save(), or pass its arrays, as joint_q.numpy()."
     custom_arrays: dict[str, Any]
     """The custom attributes of states, by their keys."""
-    body_qdd: wp.array | None
-    """Mean acceleration of the centre of mass [m/s²], then angular acceleration [rad/s²], world axes, over
-    the last step, shape [body]; None unless `Model.request_state_attributes("body_qdd")` came before."""
 
     def __init__(
         self,
@@ -38,7 +36,8 @@ class State(Unpickled, StateArrays):
         self.body_q = wp.clone(body_q)
         self.body_qd = wp.clone(body_qd)
         self.body_f = wp.zeros(body_q.size, dtype=wp.spatial_vectorf, device=body_q.device)
-        self.body_qdd = None
+        for name in REQUESTED_ARRAYS:
+            setattr(self, name, None)
         self.custom_arrays = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -77,16 +76,20 @@ class State(Unpickled, StateArrays):
         self.body_f.zero_()
 
     def assign(self, other: "State") -> None:
-        """Copy every array of `other`, a state of the same model.
+        """Copy every array of `other`, a state of the same model. Those that it was made without become zero.
 
         Raises:
             ValueError: If `other` belongs to a model with other counts.
         """
         self.check_counts(other, "State.assign")
         for name in STATE_ARRAYS:
-            wp.copy(getattr(self, name), getattr(other, name))
-        if self.body_qdd is not None and other.body_qdd is not None:
-            wp.copy(self.body_qdd, other.body_qdd)
+            target, source = getattr(self, name), getattr(other, name)
+            if target is None:
+                continue
+            if source is None:
+                target.zero_()
+            else:
+                wp.copy(target, source)
         assign_custom_arrays(self, other)
 
     def share_inputs(self, other: "State") -> None:
@@ -97,7 +100,8 @@ class State(Unpickled, StateArrays):
     def arrays(self) -> dict[str, wp.array]:
         """Return every array by its name, custom attributes by their keys."""
         custom = {key: array for key, array in self.custom_arrays.items() if isinstance(array, wp.array)}
-        return {name: getattr(self, name) for name in STATE_ARRAYS} | custom
+        own = {name: getattr(self, name) for name in STATE_ARRAYS}
+        return {name: array for name, array in own.items() if array is not None} | custom
 
     def save(self, path: str | Path) -> None:
         """Write every array to a file, bit for bit: a NumPy archive (`.npz`) of plain arrays."""
@@ -106,6 +110,8 @@ class State(Unpickled, StateArrays):
     def load(self, path: str | Path) -> None:
         """Copy every array from a file that `save` made of a state of the same model; nothing is unpickled.
 
+        Arrays on request that the saved state was made without become zero.
+
         Raises:
             FileNotFoundError: If there is no such file.
             ValueError: If the file is damaged, or belongs to a model with other counts. The state is then
@@ -113,6 +119,9 @@ class State(Unpickled, StateArrays):
         """
         arrays = read_arrays(path, "a state")
         own = self.arrays()
+        for name in REQUESTED_ARRAYS:
+            if name in own and name not in arrays:
+                arrays[name] = np.zeros_like(own[name].numpy())
         values = {name: take_array(arrays, name, path, "a state") for name in own}
         for name, array in own.items():
             check_fit(array, values[name], f"'{path}': {name}")

@@ -4,17 +4,18 @@ import numpy as np
 import warp as wp
 
 from pluriverse.model import Model
+from pluriverse.types import Entity
+
+BOUNDED_ENTITIES = (Entity.BODY, Entity.JOINT_COORD, Entity.JOINT_DOF)
+"""What `world_bounds` returns the bounds of, in this order."""
 
 
 def world_bounds(model: Model) -> list[wp.array[int]]:
     """Return where bodies, coordinates and degrees of freedom of each world begin, shape [world + 1] each."""
     return [
         wp.array(bounds_of(start.numpy(), count, model.world_count), dtype=wp.int32, device=model.device)
-        for start, count in (
-            (model.body_world_start, model.body_count),
-            (model.joint_coord_world_start, model.joint_coord_count),
-            (model.joint_dof_world_start, model.joint_dof_count),
-        )
+        for entity in BOUNDED_ENTITIES
+        for start, count in [(getattr(model, f"{entity.key}_world_start"), model.get_frequency_count(entity))]
     ]
 
 

@@ -4,8 +4,8 @@ The solver moves worlds between two states. Users keep the arrays of one of them
 step writes its result there, at the same addresses. A second copy is kept, from which a world returns to its
 last finite state after NaN was written into the public one.
 
-Reads   world_frozen of the solver; joint_q, joint_qd, body_q, body_qd of the state that the solver wrote last
-Writes  the same of the public state and of the copy
+Reads   world_frozen of the solver; the arrays that a step writes of the state that the solver wrote last
+Writes  the same of the public state; joint_q, joint_qd, body_q, body_qd also of the copy
 """
 
 import warp as wp
@@ -13,17 +13,18 @@ import warp as wp
 from pluriverse.launch import launch_kernel, same_memory
 from pluriverse.math.dense import numbers_copy
 from pluriverse.model import Model, State
+from pluriverse.model.requested_copy import copy_requested
+from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.model.world_bounds import world_bounds
 
 # Worlds that a CPU thread publishes. A world of one link takes 18 ns by itself, 8.3 ns in a group of eight
 # and 7.3 ns in a group of sixteen.
 CPU_SLOT_COUNT = 16
-_FLOATS = ((1, "joint_q"), (1, "joint_qd"), (7, "body_q"), (6, "body_qd"))
 
 
 @wp.struct
 class MotionArrays:
-    """The arrays of a state that a step writes, as plain numbers; see `State`."""
+    """The `MOTION_ARRAYS` of a state, as plain numbers; see `State`."""
 
     joint_q: wp.array[float]  # [coord]
     joint_qd: wp.array[float]  # [dof]
@@ -143,6 +144,7 @@ class CarryOver:
     def __init__(self, model: Model, public: State, sound: State, world_frozen: wp.array[int]) -> None:
         self._device = model.device
         self._bounds = world_bounds(model)
+        self._public_state = public
         self._public, self._sound = _motion_arrays(public), _motion_arrays(sound)
         self._world_frozen = world_frozen
 
@@ -162,17 +164,20 @@ class CarryOver:
             outputs=[self._public, self._sound],
             device=self._device,
         )
+        if result is not self._public_state:
+            copy_requested(worlds, None, self._bounds, result, self._public_state)
 
 
 def _motion_arrays(state: State) -> MotionArrays:
     motion = MotionArrays()
-    for width, name in _FLOATS:
-        setattr(motion, name, _as_floats(getattr(state, name), width))
+    for name in MOTION_ARRAYS:
+        setattr(motion, name, _as_floats(getattr(state, name)))
     return motion
 
 
-def _as_floats(array: wp.array, width: int) -> wp.array[float]:
+def _as_floats(array: wp.array) -> wp.array[float]:
     """Return an array with several numbers per entry as plain numbers, in the same memory."""
+    width = wp.types.type_size(array.dtype)
     if width == 1:
         return array
     return same_memory(array, wp.float32, (width * array.size,))

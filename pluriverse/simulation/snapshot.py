@@ -21,6 +21,7 @@ from pluriverse.model.archive import (
     take_text,
     write_arrays,
 )
+from pluriverse.model.schema import REQUESTED_ARRAYS
 
 # Raised when arrays of the file change their meaning.
 FILE_VERSION = 1
@@ -98,7 +99,11 @@ class SimulationSnapshot(Uncopied):
         model_arrays = editable_arrays(model)
         for key, array in {
             "world_frozen": frozen,
-            **{f"state/{name}": array for name, array in state.arrays().items()},
+            **{
+                f"state/{name}": array
+                for name, array in state.arrays().items()
+                if name not in REQUESTED_ARRAYS or f"state/{name}" in arrays  # else zero, as it is new
+            },
             **{f"control/{name}": array for name, array in control.arrays().items()},
             **{f"model/{name}": array for name, array in model_arrays.items()},
         }.items():

@@ -1,6 +1,6 @@
 """World copy: copy the state of some worlds to other states; all other worlds stay untouched.
 
-Reads   joint_q, joint_qd, body_q, body_qd, body_f and the custom attributes of the source
+Reads   joint_q, joint_qd, body_q, body_qd, body_f, arrays on request and custom attributes of the source
 Writes  the same of the targets
 """
 
@@ -14,6 +14,7 @@ import warp as wp
 from pluriverse.launch import launch_kernel, same_memory
 from pluriverse.model import Model, State
 from pluriverse.model.attributes import AttributeAssignment, AttributeSpec
+from pluriverse.model.requested_copy import copy_requested
 from pluriverse.model.world_bounds import bounds_of, world_bounds
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.types import Entity
@@ -106,9 +107,14 @@ class WorldCopy:
         }
 
     def copy_worlds(self, selection: WorldSelection, source: State | Model, target: State) -> None:
-        """Copy worlds from `source` to `target`; worlds taken from a model start without external forces."""
+        """Copy worlds from `source` to `target`.
+
+        Worlds taken from a model start without external forces and, like a new state, with zeros in the
+        arrays on request.
+        """
         joint_state = (source.joint_q, source.joint_qd, source.body_q, source.body_qd)
-        force = source.body_f if isinstance(source, State) else self._no_force
+        state = source if isinstance(source, State) else None
+        force = self._no_force if state is None else state.body_f
         launch_kernel(
             copy_world,
             dim=selection.worlds.size,
@@ -116,6 +122,7 @@ class WorldCopy:
             outputs=[target.joint_q, target.joint_qd, target.body_q, target.body_qd, target.body_f],
             device=self._device,
         )
+        copy_requested(selection.worlds, selection.mask, self._bounds, state, target)
         for key, (start, row) in self._custom_rows.items():
             launch_kernel(
                 _custom_kernels().copy_world_rows,

@@ -1,7 +1,7 @@
 """Reset stage: put worlds of a state back to how the model begins.
 
 Reads   joint_q, joint_qd, body_q, body_qd of the model
-Writes  the same of a state, and its body_f
+Writes  the same of a state, and its body_f; with body_qd also the arrays on request, which become zero
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, State
+from pluriverse.model.requested_copy import copy_requested
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.types import StateFlags
 
@@ -81,3 +82,5 @@ def reset_worlds(
         outputs=[state.joint_q, state.joint_qd, state.body_q, state.body_qd, state.body_f],
         device=model.device,
     )
+    if flags & StateFlags.BODY_QD:  # accelerations led to the old velocities
+        copy_requested(selection.worlds, selection.mask, bounds, None, state)

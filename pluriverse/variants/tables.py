@@ -21,7 +21,7 @@ from pluriverse.types import Entity, ShapeFlags
 from pluriverse.variants.layout import Layout, used_meshes
 from pluriverse.variants.row_copy import copy_variant_rows
 
-_NOT_OF_A_VARIANT = ("gravity", "body_f", "shape_is_solid")
+_NOT_OF_A_VARIANT = ("gravity", "body_f", "body_qdd", "shape_is_solid")
 
 LIVE_STRUCTURE = ("shape_flags", "shape_source_index")
 """Arrays of the structure of a model that nevertheless change with the variant: visibility of shapes, and

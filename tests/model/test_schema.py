@@ -11,6 +11,7 @@ from pluriverse.model.schema import (
     CONTROL_ARRAYS,
     ENTITY_OF_ARRAY,
     MODEL_ARRAYS,
+    REQUESTED_ARRAYS,
     STATE_ARRAYS,
     STRUCTURE,
     ControlArrays,
@@ -34,6 +35,7 @@ def holders():
     joints = [arm.add_joint_ball(-1, base), arm.add_joint_revolute(base, link, axis=(0.0, 1.0, 0.0))]
     arm.add_articulation(joints)
     builder.replicate(arm, 2)
+    builder.request_state_attributes(*REQUESTED_ARRAYS)
     model = builder.finalize("cpu")
     return {ModelArrays: model, StateArrays: model.state(), ControlArrays: model.control()}
 

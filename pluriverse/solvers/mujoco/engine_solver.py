@@ -172,7 +172,7 @@ class EngineSolver(SolverBase):
         self._stepped = state_in
         self._has_outdated_bodies = exchange.has_outdated_bodies
         self.engine.step(state_in, state_out, control, contacts, dt, worlds)
-        eval_body_accelerations(self.model, worlds, state_in, state_out, dt)
+        eval_body_accelerations(self.model, worlds, state_in, state_out, dt, self.world_frozen)
         return state_out
 
     def body_contact_force(

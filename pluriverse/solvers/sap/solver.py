@@ -332,7 +332,7 @@ class SolverSAP(StepStatus):
         )
         if is_follower and not self._is_followed and groups.leaves_out_bodies:
             eval_body_state(model, worlds, state_out, self.dynamics, unsettled=self.world_placed)
-        eval_body_accelerations(model, worlds, state_in, state_out, dt)
+        eval_body_accelerations(model, worlds, state_in, state_out, dt, self.world_frozen)
         self._step_duration = dt
         self.sim_time += dt
         self.frame_id += 1

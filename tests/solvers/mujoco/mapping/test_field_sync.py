@@ -189,7 +189,7 @@ def test_what_is_no_number_stops_its_world(entry):
 def test_every_array_that_may_be_drawn_or_switched_has_its_place():
     """Whatever a randomizer draws or a variant brings is followed, or known to have no effect in MuJoCo."""
     compiled = {"joint_target_mode"}  # variants that differ there do not share layouts
-    not_drawn = {"body_f", "shape_is_solid"}  # of a state; of structure
+    not_drawn = {"body_f", "body_qdd", "shape_is_solid"}  # of a state; of structure
     changing = (set(ENTITY_OF_ARRAY) - set(STRUCTURE)) | set(VARIANT_DEPENDENT_FIELDS)
     assert changing - compiled - not_drawn == KNOWN_ARRAYS | WITHOUT_EFFECT
 
