@@ -20,55 +20,13 @@ from pluriverse.sensors.contact_reading import read_contacts_of_sensors
 from pluriverse.sensors.contact_wrenches import sum_contact_wrenches
 from pluriverse.sensors.corruption import NoiseModel, begin_episodes, corrupt_sensors, count_samples
 from pluriverse.sensors.layout import SensorColumns, SensorLayout
-from pluriverse.sensors.measure import (
-    SensedForces,
-    SensedModel,
-    SensedMotion,
-    SensorTable,
-    measure_sensors,
-)
+from pluriverse.sensors.measure import SensedForces, SensedModel, SensedMotion, measure_sensors
 from pluriverse.sensors.range_finders import find_ranges
+from pluriverse.sensors.sensor_table import make_sensor_table
 from pluriverse.types import EqType
 
 # Longest delay in samples: 4096 worlds with 50 columns take 0.8 MB a sample.
 DELAY_SAMPLES_MAX = 4096
-
-_TABLE_TYPES: dict[str, Any] = {
-    "type": wp.int32,
-    "body": wp.int32,
-    "xform": wp.transform,
-    "is_relative": wp.int32,
-    "reference_body": wp.int32,
-    "reference_xform": wp.transform,
-    "side": wp.int32,
-    "shape": wp.int32,
-    "reference_side": wp.int32,
-    "reference_shape": wp.int32,
-    "fields": wp.int32,
-    "reduce": wp.int32,
-    "slots": wp.int32,
-    "zone_type": wp.int32,
-    "zone_size": wp.vec3,
-    "coord": wp.int32,
-    "dof": wp.int32,
-    "term": wp.int32,
-    "term_count": wp.int32,
-    "segment": wp.int32,
-    "segment_count": wp.int32,
-    "parameter": wp.vec4,
-    "cutoff": wp.float32,
-}
-_TERM_TYPES: dict[str, Any] = {
-    "term_coord": wp.int32,
-    "term_dof": wp.int32,
-    "term_coefficient": wp.float32,
-    "term_offset": wp.float32,
-    "segment_body": wp.int32,
-    "segment_xform": wp.transform,
-    "segment_reference_body": wp.int32,
-    "segment_reference_xform": wp.transform,
-    "segment_weight": wp.float32,
-}
 
 
 class ModelSensors:
@@ -107,7 +65,7 @@ class ModelSensors:
         self.measured = wp.array(empty, dtype=wp.float32, device=device)
         self.time = wp.zeros(worlds, dtype=wp.float64, device=device)
         self._count_max = int(np.diff(layout.start).max(initial=0))
-        self._table = _make_table(layout, device)
+        self._table = make_sensor_table(layout, device)
         self._everywhere: wp.array = wp.zeros(0, dtype=wp.bool, device=device)
         self._sound: wp.array = wp.zeros(worlds, dtype=wp.int32, device=device)
         kinds = {SensorType(code) for code in np.unique(layout.type).tolist()}
@@ -567,19 +525,3 @@ class ModelSensors:
         if types - {int(EqType.JOINT)}:
             return "connect and weld constraints"
         return ""
-
-
-def _make_table(layout: SensorLayout, device: Any) -> SensorTable:
-    table = SensorTable()
-    table.start = wp.array(layout.start, dtype=wp.int32, device=device)
-    table.dim = wp.array(layout.dim.astype(np.int32), dtype=wp.int32, device=device)
-    table.column = wp.array(layout.column, dtype=wp.int32, device=device)
-    if not layout.columns:
-        for name, dtype in (_TABLE_TYPES | _TERM_TYPES).items():
-            setattr(table, name, wp.zeros(0, dtype=dtype, device=device))
-        return table
-    for name, dtype in _TABLE_TYPES.items():
-        setattr(table, name, wp.array(layout.columns[name][layout.row], dtype=dtype, device=device))
-    for name, dtype in _TERM_TYPES.items():
-        setattr(table, name, wp.array(layout.columns[name], dtype=dtype, device=device))
-    return table
