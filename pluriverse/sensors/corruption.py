@@ -113,15 +113,16 @@ def corrupt_sensor(
             step = noise.bias_walk[world, index] * wp.sqrt(noise.interval)
             bias = bias + step * normal_number(noise, world, sample, index, k, 1)
         noise.bias[world, column + k] = bias
+        is_known = not wp.isnan(value)  # else no bound may make a number of it
         # A range finder that sees nothing reports -1, without noise.
-        if not (kind == SensorType.RANGEFINDER and value < 0.0):
+        if is_known and not (kind == SensorType.RANGEFINDER and value < 0.0):
             value = value + bias
             if noise.std[world, index] > 0.0:
                 value = value + noise.std[world, index] * normal_number(noise, world, sample, index, k, 2)
             if kind == SensorType.RANGEFINDER or kind == SensorType.TOUCH:
                 value = wp.max(value, 0.0)
         cutoff = table.cutoff[sensor]
-        if cutoff > 0.0 and kind < SensorType.GEOMNORMAL:
+        if is_known and cutoff > 0.0 and kind < SensorType.GEOMNORMAL:
             value = wp.min(value, cutoff)
             if kind != SensorType.RANGEFINDER:
                 value = wp.max(value, -cutoff)
@@ -160,6 +161,7 @@ def count_sample(
 def begin_episode(
     worlds: wp.array[int],  # [slot]
     mask: wp.array[bool],  # [world] empty for all
+    start_time: wp.float64,  # s
     sample: wp.array[int],  # [world]
     time: wp.array[wp.float64],  # [world] s
     episode: wp.array[int],  # [world]
@@ -176,7 +178,7 @@ def begin_episode(
             return
     active[slot] = world
     sample[world] = 0
-    time[world] = wp.float64(0.0)
+    time[world] = start_time
     episode[world] = episode[world] + 1
 
 
@@ -221,16 +223,17 @@ def count_samples(
 def begin_episodes(
     worlds: wp.array[int],
     mask: wp.array[bool],
+    start_time: float,
     sample: wp.array[int],
     time: wp.array[wp.float64],
     episode: wp.array[int],
     active: wp.array[int],
 ) -> None:
-    """Start episodes of worlds, and list the worlds."""
+    """Start episodes of worlds at a time [s], and list the worlds."""
     launch_kernel(
         begin_episode,
         dim=worlds.size,
-        inputs=[worlds, mask],
+        inputs=[worlds, mask, wp.float64(start_time)],
         outputs=[sample, time, episode, active],
         device=sample.device,
     )

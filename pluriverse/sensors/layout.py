@@ -68,6 +68,14 @@ class SensorLayout:
         self.width = 0
         self._place()
 
+    def columns_of_steps(self) -> np.ndarray:
+        """Return which columns only a step can give, as accelerations and forces, shape [world, column]."""
+        result: np.ndarray = np.zeros((len(self.start) - 1, self.width), dtype=bool)
+        for sensor in np.flatnonzero([SensorType(code).needs_step for code in self.type.tolist()]):
+            first = self.column[sensor]
+            result[self.world[sensor], first : first + self.dim[sensor]] = True
+        return result
+
     def _place(self) -> None:
         placed: dict[tuple[tuple[str, int, int], ...], list[tuple[str, int]]] = {}
         for first, end in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):

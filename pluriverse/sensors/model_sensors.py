@@ -39,7 +39,7 @@ class ModelSensors:
 
     Positions and velocities are those of the state after a step; accelerations, forces and contacts are those
     of its last solver step. After a reset, before the first step, accelerations and contact forces count as
-    zero.
+    zero. After steps that were not measured they are NaN, up to the next step (`forget_step`).
 
     Made by `Simulation.sensors`. By hand, call `measure_step` after each solver step.
 
@@ -53,7 +53,8 @@ class ModelSensors:
     measured: wp.array
     """The readings, shape [world, column]."""
     time: wp.array
-    """Time since each world was reset [s], shape [world]."""
+    """Time since each world was reset [s], shape [world]. Resets before the sensors existed count if they
+    were of all worlds."""
 
     def __init__(self, model: Model, *, seed: int = 0):
         self.model = model
@@ -420,6 +421,7 @@ class ModelSensors:
         *,
         mask: wp.array[bool] | None = None,
         control: Control | None = None,
+        start_time: float = 0.0,
     ) -> None:
         """Measure worlds that were reset to a state: their time, bias and delay restart. Only launches.
 
@@ -428,18 +430,35 @@ class ModelSensors:
             state: State of the worlds.
             mask: Mask of selected worlds, shape [world]; all of `worlds` if None or empty.
             control: Targets and efforts of drives; those of the model if None.
+            start_time: What their clocks show [s].
         """
         mask = self._everywhere if mask is None else mask
         if worlds.size not in self._lists:
             empty = wp.empty(worlds.size, dtype=wp.int32, device=self.model.device)
             self._lists[worlds.size] = trust_worlds(empty)
         active = self._lists[worlds.size]
-        begin_episodes(worlds, mask, self._noise.sample, self.time, self._noise.episode, active)
+        begin_episodes(worlds, mask, start_time, self._noise.sample, self.time, self._noise.episode, active)
         self._measure(
             active, state, state, state, control or self._control, self._no_contacts, self._sound, 0.0
         )
         if self._is_corrupted:
             self._corrupt(active, self._sound, is_reset=True)
+
+    def forget_step(self) -> list[str]:
+        """Make NaN what only a step can give, since a step that was not measured led to the state.
+
+        The next step gives it. Not during a recording.
+
+        Returns:
+            Names of the sensors concerned.
+        """
+        unknown = self._layout.columns_of_steps()
+        for array in (self.data, self.measured, self._noise.history):
+            values = array.numpy()
+            places = unknown if array.ndim == 2 else unknown[:, None]
+            array.assign(np.where(places, np.float32(np.nan), values))
+        columns = set(np.flatnonzero(unknown.any(axis=0)).tolist())
+        return [name for name, group in self._layout.names.items() if group.first in columns]
 
     def _measure(
         self,

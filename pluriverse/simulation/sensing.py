@@ -10,6 +10,9 @@ from pluriverse.sensors.model_sensors import ModelSensors
 from pluriverse.stages import StepStage
 from pluriverse.warnings import SensorWarning
 
+# Sensors that a warning lists by name; it only counts the rest.
+_SENSORS_NAMED = 6
+
 
 class SensorStage(StepStage):
     """Measures in every step: after its last solver step, or after each solver step if there are delays.
@@ -32,6 +35,27 @@ class SensorStage(StepStage):
                     "it. Measure on other bodies, or read the contact forces instead."
                 ),
                 stacklevel=4,
+            )
+
+    def begin(self, worlds: wp.array[int]) -> None:
+        """Measure the worlds in their present state; warn of what only the step that led to it could give."""
+        simulation, sensors = self._simulation, self.sensors
+        self.prepare()
+        step_count = simulation.step_count
+        sensors.measure_state(
+            worlds, simulation.state, control=simulation.control, start_time=step_count * simulation.dt
+        )
+        unknown = sensors.forget_step() if step_count else []
+        if unknown:
+            named = ", ".join(repr(name) for name in unknown[:_SENSORS_NAMED])
+            rest = f" and {len(unknown) - _SENSORS_NAMED} more" if len(unknown) > _SENSORS_NAMED else ""
+            warnings.warn(
+                SensorWarning(
+                    f"Simulation.sensors: first used after {step_count} solver step(s), in which nothing was "
+                    f"measured. Accelerations, forces and contacts belong to a step, so {named}{rest} read "
+                    "NaN until the next one. Use simulation.sensors once before the first step."
+                ),
+                stacklevel=3,
             )
 
     @property

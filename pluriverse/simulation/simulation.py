@@ -207,7 +207,8 @@ class Simulation(Uncopied):
     def sensors(self) -> "ModelSensors":
         """The sensors that came with robots or were added to them: `sensors["imu_gyro"]`, shape [world, 3].
 
-        From the first use on they are measured in every step, as part of its recording.
+        From the first use on they are measured in every step, as part of its recording. If steps came before,
+        what only a step can give (accelerations, forces, contacts) is NaN up to the next, with a warning.
 
         Raises:
             RuntimeError: If a recording is under way and this is the first use.
@@ -217,8 +218,7 @@ class Simulation(Uncopied):
             from pluriverse.simulation.sensing import SensorStage
 
             stage = SensorStage(weakref.proxy(self))  # which the simulation holds
-            stage.prepare()
-            stage.sensors.measure_state(self._stepped_worlds, self._state, control=self._control)
+            stage.begin(self._stepped_worlds)
             self._sensor_stage = stage
             self.add_stage(stage)
         return self._sensor_stage.sensors
