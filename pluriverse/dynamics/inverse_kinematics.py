@@ -20,7 +20,7 @@ from pluriverse.model import Model, State, Topology
 from pluriverse.model.arguments import check_array, check_indices, check_state
 from pluriverse.model.topology import FREE_BELOW
 from pluriverse.model.world_list import check_worlds
-from pluriverse.types import JointType
+from pluriverse.types import BodyFlags, JointType
 
 # Newton steps for the angles of a D6 joint whose axes are not perpendicular. They converge quadratically: an
 # error of some tenths is at rounding after five or six; the rest is for axes far from right angles.
@@ -128,6 +128,9 @@ def _kernels() -> SimpleNamespace:
         joint_axis: wp.array[wp.vec3],  # [dof] unit, joint frame
         joint_articulation: wp.array[int],  # [joint]
         body_com: wp.array[wp.vec3],  # [body] m, body frame
+        body_flags: wp.array[int],  # [body]
+        # what to write
+        body_flag_filter: int,  # BodyFlags
         mask: wp.array[bool],  # [articulation]; empty: all joints
         joint_mask: wp.array[bool],  # [joint]; empty: all joints
         # state
@@ -157,6 +160,8 @@ def _kernels() -> SimpleNamespace:
                     continue
             joint_type = topology.node_type[index]
             body = topology.world_body[world] + topology.node_body[index]
+            if body_flags[body] & body_flag_filter == 0:
+                continue
             coord = topology.world_coord[world] + topology.node_coord[index]
             dof = topology.world_dof[world] + topology.node_qd[index]
 
@@ -257,6 +262,7 @@ def eval_ik(
     joint_qd: wp.array,
     mask: wp.array | None = None,
     indices: wp.array | None = None,
+    body_flag_filter: int = BodyFlags.ALL,
     *,
     worlds: wp.array | None = None,
 ) -> None:
@@ -273,6 +279,7 @@ def eval_ik(
         mask: Articulations whose joints are written, shape [articulation]. All if None.
         indices: Indices of articulations in place of a mask, int32, on the model's device. Entries that name
             no articulation have no effect; a solver of the model reports them.
+        body_flag_filter: `BodyFlags` of the bodies whose joints are written: those that move them.
         worlds: Worlds concerned, int32; all if None.
 
     Raises:
@@ -291,7 +298,15 @@ def eval_ik(
             _mark_articulation, dim=indices.size, inputs=[indices], outputs=[mask], device=model.device
         )
     selected = check_worlds(model, worlds, what="eval_ik")
-    compute_joint_states(model, state, selected, joint_q, joint_qd, mask=check_mask(model, mask, "eval_ik"))
+    compute_joint_states(
+        model,
+        state,
+        selected,
+        joint_q,
+        joint_qd,
+        mask=check_mask(model, mask, "eval_ik"),
+        body_flag_filter=int(body_flag_filter),
+    )
 
 
 def compute_joint_states(
@@ -303,6 +318,7 @@ def compute_joint_states(
     *,
     mask: wp.array | None = None,
     joint_mask: wp.array | None = None,
+    body_flag_filter: int = int(BodyFlags.ALL),
 ) -> None:
     """Write coordinates and velocities of chosen joints of some worlds; see `eval_ik`.
 
@@ -314,6 +330,7 @@ def compute_joint_states(
         joint_qd: Array to write velocities to.
         mask: Articulations, empty or None for all.
         joint_mask: Joints, None for all.
+        body_flag_filter: `BodyFlags` of the bodies that they move.
     """
     launch_kernel(
         _kernels().compute_joint_state,
@@ -327,6 +344,8 @@ def compute_joint_states(
             model.joint_axis,
             model.structure.joint_articulation,
             model.body_com,
+            model.structure.body_flags,
+            body_flag_filter,
             mask,
             joint_mask,
             state.body_q,

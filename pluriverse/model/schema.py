@@ -378,11 +378,12 @@ class StateArrays:
     """The arrays of a `State`."""
 
     joint_q: wp.array[float] = declare(Entity.JOINT_COORD)
-    """Joint coordinates [m, rad or quaternion xyzw], shape [coord]. A free joint has the position of the body
-    origin and the orientation of the body in the world."""
+    """Joint coordinates [m, rad or quaternion xyzw], shape [coord]. A free joint has the pose of the child's
+    joint frame in the parent's: without frames and parent, that of the body in the world."""
     joint_qd: wp.array[float] = declare(Entity.JOINT_DOF)
     """Joint velocities [m/s or rad/s], shape [dof]. A free joint has the velocity of the centre of mass, then
-    the angular velocity, both in world axes; a ball joint the angular velocity in its parent frame."""
+    the angular velocity, both in world axes, or below a body relative to it in the axes of the parent's joint
+    frame; a ball joint the angular velocity in its parent frame."""
     body_q: wp.array[wp.transform] = declare(Entity.BODY)
     """Pose of the body origin in the world [m, xyzw], shape [body]."""
     body_qd: wp.array[wp.spatial_vectorf] = declare(Entity.BODY)
@@ -401,7 +402,8 @@ class ControlArrays:
 
     joint_f: wp.array[float] = declare(Entity.JOINT_DOF)
     """Generalized force, applied as it is [N or N·m], shape [dof]. A free joint has the force on the body,
-    then the torque about its centre of mass, both in world axes."""
+    then the torque about its centre of mass, both in world axes, or below a body in those of the parent's
+    joint frame."""
     joint_target_pos: wp.array[float] = declare(Entity.JOINT_DOF)
     """Position that the drive pulls to [m or rad], shape [dof]."""
     joint_target_q: wp.array[float] = declare(Entity.JOINT_COORD)

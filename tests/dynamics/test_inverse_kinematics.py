@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 from scipy.spatial.transform import Rotation
 
-from pluriverse import JointType, ModelBuilder, eval_fk, eval_ik
+from pluriverse import BodyFlags, JointType, ModelBuilder, eval_fk, eval_ik
 
 from .conftest import random_trees
 from .trees import build_model, random_joint_state, set_joint_state
@@ -84,3 +84,23 @@ def test_only_chosen_articulations_are_written(form):
         eval_ik(model, state, joint_q, joint_qd, mask=joint_q, indices=joint_q)
     with pytest.raises(ValueError, match=r"joint_q has shape \(2,\)"):
         eval_ik(model, state, wp.zeros(2, dtype=float, device="cpu"), joint_qd)
+
+
+def test_joints_are_chosen_by_the_flags_of_their_bodies():
+    """Filtered by flags, only the joint of the kinematic platform is written, or only that of the box."""
+    builder = ModelBuilder()
+    builder.add_body(mass=1.0, inertia=np.eye(3), is_kinematic=True)
+    builder.add_body(mass=1.0, inertia=np.eye(3))
+    model = builder.finalize("cpu")
+    state = model.state()
+    state.body_q = np.tile([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0], (2, 1))
+    for flags, written in (
+        (BodyFlags.KINEMATIC, [True, False]),
+        (BodyFlags.DYNAMIC, [False, True]),
+        (BodyFlags.ALL, [True, True]),
+    ):
+        q, qd = wp.full(14, 7.5, dtype=float, device="cpu"), wp.full(12, 7.5, dtype=float, device="cpu")
+        eval_ik(model, state, q, qd, None, None, flags)  # by place, where Newton has it
+        np.testing.assert_array_equal((q.numpy() != 7.5).reshape(2, 7).all(axis=1), written)
+        np.testing.assert_array_equal((qd.numpy() == 0.0).reshape(2, 6).all(axis=1), written)
+        np.testing.assert_array_equal(q.numpy().reshape(2, 7)[written, :3], [[1, 2, 3]] * sum(written))
