@@ -385,8 +385,9 @@ class SolverBase(abc.ABC, Uncopied):
         if frozen.size:
             self._raise_or_warn(
                 f"{name_worlds(frozen)}: the state was no longer finite, so the world was frozen in its "
-                f"last finite state; all others go on. {self._guess_cause(int(frozen[0]))}; then set a sound "
-                "state and call unfreeze().",
+                f"last finite state; all others go on. {self._guess_cause(int(frozen[0]))}; then put it back "
+                "by reset(worlds) of the Simulation. In a loop of your own, call reset(state, worlds) of the "
+                "solver, or set a sound state and call unfreeze(worlds).",
                 FrozenWorldError if strict else FrozenWorldWarning,
                 frozen,
             )
