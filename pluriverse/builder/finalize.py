@@ -72,8 +72,9 @@ def make_model(builder: BuilderTables, device: Any, make_pipeline: Callable[[Mod
     model = Model(device, make_pipeline)
     model.request_state_attributes(*builder.requested_state_attributes)
     try:
-        check_masses(source, body_q, body_weld)
-        check_mass_matrix(source, joint_depth, body_q, body_weld)
+        slender = check_masses(source, body_q, body_weld)
+        folded = check_mass_matrix(source, joint_depth, body_q, body_weld)
+        model.single_precision_obstacle = slender or folded
     except NothingToAccelerateError as error:
         # Poses and Jacobians need no masses; solvers refuse such a model.
         model.dynamics_obstacle = str(error)

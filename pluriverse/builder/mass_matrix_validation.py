@@ -15,24 +15,26 @@ from pluriverse.model.kinematics import group_joints, world_axes
 from pluriverse.types import FLOATING_JOINTS, BodyFlags, JointType
 
 # Smallest pivot, relative to the same entry of the mass matrix. Double precision leaves about 1e-15 of a
-# pivot that is zero; real mechanisms stay far above: a wrist of 1e-5 kg·m² in line with an arm of 10 kg·m²
-# has 1e-6.
-PIVOT_ROUNDING = 1.0e-10
+# pivot that is zero. Real mechanisms stay above: a wrist of 1e-5 kg·m² in line with an arm of 10 kg·m² has
+# 1e-6, a bent rope of 10 m 1e-8 at a thickness of 1 cm and 1e-11 at 0.1 mm.
+PIVOT_ROUNDING = 1.0e-12
+# The same for solvers in single precision: ten roundings of it.
+PIVOT_ROUNDING_SINGLE = 1.0e-6
 
 
 def check_mass_matrix(
     source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray, body_weld: np.ndarray
-) -> None:
+) -> str | None:
     """Check the pivots of all joints in the initial poses `body_q` (shape [body, 7]).
 
-    Every joint must carry inertia by itself (`check_masses`). Point masses on a joint without a pivot are
-    given the inertia of a ball, with a warning.
+    Returns what single precision cannot step, or None. Every joint must carry inertia by itself
+    (`check_masses`). Point masses on a joint without a pivot are given the inertia of a ball, with a warning.
 
     Raises:
         NothingToAccelerateError: If a joint has no inertia left to move.
     """
-    joint, pivot = _find_singular_joint(source, joint_depth, body_q)
-    while joint >= 0:
+    joint, pivot = _find_least_pivot(source, joint_depth, body_q)
+    while not pivot > PIVOT_ROUNDING:
         body_joint = np.zeros(len(body_weld), dtype=np.int64)
         body_joint[source.joint_child] = np.arange(len(source.joint_child))
         root = body_weld[source.joint_child[joint]]
@@ -44,14 +46,24 @@ def check_mass_matrix(
                 f"has inertia. Give {builder.body_name(int(source.joint_child[joint]))} mass and inertia, "
                 "give the joint an armature, or leave one of the joints out."
             )
-        joint, pivot = _find_singular_joint(source, joint_depth, body_q)
+        joint, pivot = _find_least_pivot(source, joint_depth, body_q)
+    if pivot > PIVOT_ROUNDING_SINGLE:
+        return None
+    return (
+        f"{source.builder.joint_name(joint)}: later joints leave it {pivot:.3g} of its entry of the mass "
+        "matrix in the initial pose, which a solver in single precision cannot tell from none."
+    )
 
 
-def _find_singular_joint(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) -> tuple[int, float]:
-    """Return a joint without a pivot and that pivot relative to its entry; -1 and 1 if all have one."""
+def _find_least_pivot(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) -> tuple[int, float]:
+    """Return the joint of least pivot, or the outermost without one, and that pivot relative to its entry.
+
+    They are -1 and 1 if no joint moves.
+    """
     point = _tree_points(source, joint_depth, body_q)
     composite = _spatial_inertias(source, body_q, point)
     articulated = composite.copy()
+    least_joint, least_pivot = -1, 1.0
     for depth in range(int(joint_depth.max(initial=-1)), -1, -1):
         level = np.flatnonzero(joint_depth == depth)
         # The motion of kinematic bodies is prescribed, whatever their inertia.
@@ -62,14 +74,19 @@ def _find_singular_joint(source: Snapshot, joint_depth: np.ndarray, body_q: np.n
             passed_on = articulated[child]
             if joint_type is not JointType.FIXED:
                 motion = _motion_subspace(source, joints, joint_type, body_q, point[child])
-                passed_on, least = _eliminate(source, joints, motion, composite[child], passed_on)
-                bad = ~(least > PIVOT_ROUNDING)
-                if bad.any():
-                    return int(joints[np.argmax(bad)]), float(least[bad][0])
+                dof = source.joint_qd_start[joints][:, None] + np.arange(motion.shape[2])
+                if joint_type in FLOATING_JOINTS:  # angular first here, linear first in the columns
+                    dof = np.roll(dof, 3, axis=1)
+                armature = source.joint_armature[dof]
+                passed_on, least = eliminate_joints(motion, armature, composite[child], passed_on)
+                if not least.min() > least_pivot:
+                    least_joint, least_pivot = int(joints[np.argmin(least)]), float(least.min())
+                if not least_pivot > PIVOT_ROUNDING:
+                    return least_joint, least_pivot
             inner = parent >= 0
             np.add.at(articulated, parent[inner], passed_on[inner])
             np.add.at(composite, parent[inner], composite[child[inner]])
-    return -1, 1.0
+    return least_joint, least_pivot
 
 
 def _tree_points(source: Snapshot, joint_depth: np.ndarray, body_q: np.ndarray) -> np.ndarray:
@@ -125,25 +142,35 @@ def _motion_subspace(
     return np.concatenate([turning, sliding], axis=2) if joint_type in FLOATING_JOINTS else turning
 
 
-def _eliminate(
-    source: Snapshot, joints: np.ndarray, motion: np.ndarray, composite: np.ndarray, articulated: np.ndarray
+def eliminate_joints(
+    motion: np.ndarray, armature: np.ndarray, composite: np.ndarray, articulated: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the articulated inertia that parents see when the joints are free.
+    """Return what parents see of joints that are free, and the least pivot of each.
 
-    Also the least pivot of each joint, relative to the same entry of the mass matrix.
+    A pivot is relative to the same entry of the mass matrix. Where one is not above `PIVOT_ROUNDING`, the
+    articulated inertias are returned unchanged.
+
+    The formula I - I S D⁻¹ Sᵀ I is a difference of what may be almost equal: in a slender rope it loses all
+    digits of the inertias about the axes of the links. So that of Joseph takes its place, a sum of squares.
+
+    Args:
+        motion: Motions S that the joints allow, [angular; linear], shape [joint, 6, dof].
+        armature: Armature of their degrees of freedom, shape [joint, dof].
+        composite: Spatial inertias of all that the joints carry, held together, shape [joint, 6, 6].
+        articulated: The same with the joints beyond them free, I, shape [joint, 6, 6].
     """
-    dof = source.joint_qd_start[joints][:, None] + np.arange(motion.shape[2])
-    if source.joint_type[joints[0]] in FLOATING_JOINTS:  # angular first here, linear first in the columns
-        dof = np.roll(dof, 3, axis=1)
-    armature = source.joint_armature[dof][:, :, None] * np.eye(motion.shape[2])
+    added = armature[:, :, None] * np.eye(motion.shape[2])
     transposed = motion.transpose(0, 2, 1)
     carried = transposed @ articulated
-    pivot = carried @ motion + armature
-    scale = 1.0 / np.sqrt(np.einsum("nii->ni", transposed @ composite @ motion + armature))
+    pivot = carried @ motion + added
+    entries = np.einsum("nii->ni", transposed @ composite @ motion + added)
+    scale = 1.0 / np.sqrt(np.where(entries > 0.0, entries, np.inf))
     least = np.linalg.eigvalsh(scale[:, :, None] * pivot * scale[:, None, :])[:, 0]
     if not (least > PIVOT_ROUNDING).all():
         return articulated, least
-    return articulated - carried.transpose(0, 2, 1) @ np.linalg.solve(pivot, carried), least
+    gain = np.linalg.solve(pivot, carried)  # how the joint gives way
+    rest = np.eye(6) - motion @ gain
+    return rest.transpose(0, 2, 1) @ articulated @ rest + gain.transpose(0, 2, 1) @ added @ gain, least
 
 
 def _cross_matrices(vectors: np.ndarray) -> np.ndarray:

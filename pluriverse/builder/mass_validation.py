@@ -11,13 +11,18 @@ import warnings
 import numpy as np
 
 from pluriverse.builder.snapshot import Snapshot
+from pluriverse.geometry.inertia import least_stored_inertia
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
 from pluriverse.types import FLOATING_JOINTS, BodyFlags, JointType
 
-# Relative to the largest principal inertia: principal inertias smaller than this are rounding of single
-# precision.
+# Relative to the largest principal inertia: negative ones up to this are rounding of what was given.
 INERTIA_ROUNDING = 1.0e-6
+# Relative to the largest principal inertia, the inertia about a joint that is not rounding of the precision
+# in which it is summed and factored. A wire of a millimetre has 1e-7 at a length of 1 m, 1e-9 at 10 m.
+AXIS_ROUNDING = 1.0e-12
+# The same for solvers in single precision: ten roundings of it.
+AXIS_ROUNDING_SINGLE = 1.0e-6
 # Relative to the largest principal inertia, how far it may exceed the sum of the others, which no
 # distribution of mass can: asset files list inertias with a few digits only.
 TRIANGLE_TOLERANCE = 1.0e-2
@@ -29,8 +34,8 @@ class NothingToAccelerateError(ValueError):
     """A joint carries no inertia: the model has poses, but accelerations are undefined."""
 
 
-def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) -> None:
-    """Check masses and inertias, in the initial poses `body_q`.
+def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) -> str | None:
+    """Check masses and inertias, in the initial poses `body_q`; return what single precision cannot step.
 
     Point masses that leave a joint without inertia are given that of a ball, with a warning.
 
@@ -40,7 +45,7 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
         body_weld: Body at the root of the bodies fixed together, shape [body].
 
     Raises:
-        NothingToAccelerateError: If a joint has no inertia to accelerate.
+        NothingToAccelerateError: If a joint has no inertia to accelerate, or storage leaves it none.
         ValueError: If a value is out of range.
     """
     builder = source.builder
@@ -70,23 +75,38 @@ def check_masses(source: Snapshot, body_q: np.ndarray, body_weld: np.ndarray) ->
             "with density > 0, or fix it with add_joint_fixed()."
         )
     least, principal = _find_joint_inertias(source, roots, body_joint, carried, mass, body_q)
-    bad = ~(least > INERTIA_ROUNDING * principal[:, 2])
-    if bad.any() and fill_point_masses(source, roots[bad], carried):
+    slender = ~(least > AXIS_ROUNDING_SINGLE * principal[:, 2])
+    if slender.any() and fill_point_masses(source, roots[slender], carried):
         least, principal = _find_joint_inertias(source, roots, body_joint, carried, mass, body_q)
-        bad = ~(least > INERTIA_ROUNDING * principal[:, 2])
-    if bad.any():
-        row = int(np.argmax(bad))
-        joint = int(body_joint[roots[row]])
-        joint_type = JointType(source.joint_type[joint])
-        about = {JointType.REVOLUTE: "the axis of", JointType.D6: "each axis of"}.get(
-            joint_type, "every axis through"
+        slender = ~(least > AXIS_ROUNDING_SINGLE * principal[:, 2])
+    if not slender.any():
+        return None
+    bad = ~(least > AXIS_ROUNDING * principal[:, 2])
+    row = int(np.argmax(bad if bad.any() else slender))
+    joint = int(body_joint[roots[row]])
+    joint_type = JointType(source.joint_type[joint])
+    about = {JointType.REVOLUTE: "the axis of", JointType.D6: "each axis of"}.get(
+        joint_type, "every axis through"
+    )
+    found = (
+        f"{builder.body_name(int(roots[row]))}: the principal inertias about {builder.joint_name(joint)} are "
+        f"{principal[row].tolist()} kg·m² (with all bodies that hang on it)"
+    )
+    if not bad.any():
+        return (
+            f"{found}, and about {about} the joint there is less than {AXIS_ROUNDING_SINGLE:g} of the "
+            "largest, which a solver in single precision cannot tell from none."
         )
+    if principal[row, 0] > AXIS_ROUNDING * principal[row, 2]:
         raise NothingToAccelerateError(
-            f"{builder.body_name(int(roots[row]))}: the principal inertias about "
-            f"{builder.joint_name(joint)} are {principal[row].tolist()} kg·m² (with "
-            f"all bodies that hang on it), but there must be some about {about} the joint. Pass inertia= to "
-            "add_link(), give the body a shape with density > 0, or give the joint an armature."
+            f"{found}, but about {about} the joint single precision, in which models are stored, leaves "
+            "none. Turn the frames of slender bodies so that one of their axes lies along them, or give the "
+            "joint an armature."
         )
+    raise NothingToAccelerateError(
+        f"{found}, but there must be some about {about} the joint. Pass inertia= to add_link(), give the "
+        "body a shape with density > 0, or give the joint an armature."
+    )
 
 
 def find_descendants(
@@ -187,13 +207,16 @@ def _find_joint_inertias(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the least inertia of each moving joint about its axes, and the principal inertias [kg·m²].
 
-    The inertia is that of the child and all its descendants. A joint that only slides has infinite least
-    inertia.
+    The inertia is that of the child and all its descendants. The least is what storage is sure to leave of
+    it, and infinite for a joint that only slides.
     """
     body, root = carried
     rotation = poses.quat_to_matrix(body_q[:, 3:])
     com = body_q[:, :3] + poses.rotate(body_q[:, 3:], source.body_com)
-    about_com = rotation @ source.body_inertia @ rotation.transpose(0, 2, 1)
+    about_com, stored = (
+        rotation @ inertia @ rotation.transpose(0, 2, 1)
+        for inertia in (source.body_inertia, least_stored_inertia(source.body_inertia))
+    )
     joints = body_joint[roots]
     anchor = poses.compose(body_q[roots], source.joint_X_c[joints])
     free = np.isin(source.joint_type[joints], FLOATING_JOINTS)
@@ -204,23 +227,29 @@ def _find_joint_inertias(
     pivot[roots] = np.where(free[:, None], weighted[roots] / mass[roots, None], anchor[:, :3])
     arm = com[body] - pivot[root]
     square = np.sum(arm * arm, axis=1)[:, None, None] * np.eye(3) - arm[:, :, None] * arm[:, None, :]
-    parts = about_com[body] + source.body_mass[body, None, None] * square
-    entries = parts.reshape(-1, 9).T
-    total = np.stack([_sum_at(entry, root, len(com)) for entry in entries], axis=1).reshape(-1, 3, 3)[roots]
+    offset = source.body_mass[body, None, None] * square
+    sums = []
+    for parts in (about_com[body] + offset, stored[body] + offset):
+        entries = parts.reshape(-1, 9).T
+        sums.append(np.stack([_sum_at(entry, root, len(com)) for entry in entries], axis=1)[roots])
+    total, sure = (entries.reshape(-1, 3, 3) for entries in sums)
     principal = np.linalg.eigvalsh(total)
-    least = principal[:, 0]
-    hinge = source.joint_type[joints] == JointType.REVOLUTE
+    least = np.linalg.eigvalsh(sure)[:, 0]
     dof = source.joint_qd_start[joints]
+    every = free | (source.joint_type == JointType.BALL)[joints]  # joints that turn about every axis
+    turning = (dof + source.joint_dof_dim[joints, 0])[every, None] + np.arange(3)
+    least[every] += source.joint_armature[turning].min(axis=1)
+    hinge = source.joint_type[joints] == JointType.REVOLUTE
     if hinge.any():
         axis = poses.rotate(anchor[hinge, 3:], source.joint_axis[dof[hinge]])
-        least[hinge] = np.einsum("ni,nij,nj->n", axis, total[hinge], axis) + source.joint_armature[dof[hinge]]
+        least[hinge] = np.einsum("ni,nij,nj->n", axis, sure[hinge], axis) + source.joint_armature[dof[hinge]]
     for group in group_joints(source, joints[source.joint_type[joints] == JointType.D6]):
         rows = np.flatnonzero(np.isin(joints, group))
         linear_count, angular_count = source.joint_dof_dim[group[0]]
         if angular_count:
             axis = world_axes(source, joints[rows], anchor[rows])[:, linear_count:]
             dofs = dof[rows][:, None] + np.arange(linear_count, linear_count + angular_count)
-            about = np.einsum("nki,nij,nkj->nk", axis, total[rows], axis) + source.joint_armature[dofs]
+            about = np.einsum("nki,nij,nkj->nk", axis, sure[rows], axis) + source.joint_armature[dofs]
             least[rows] = about.min(axis=1)
     least[source.joint_dof_dim[joints, 1] == 0] = np.inf
     return least, principal

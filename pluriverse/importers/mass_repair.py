@@ -7,6 +7,7 @@ the sum of the others are repaired, and so are joints without inertia.
 import numpy as np
 
 from pluriverse.geometry import MassProperties, combine_mass_properties, transform_mass_properties
+from pluriverse.geometry.inertia import least_stored_inertia
 from pluriverse.importers.description import WORLD, JointDescription, LinkDescription, RobotDescription
 from pluriverse.importers.errors import AssetError
 from pluriverse.importers.pivots import find_joint_without_pivot
@@ -20,9 +21,12 @@ INERTIA_ROUNDING = 1e-5
 # Inertia, relative to that of a ball of water of the same mass, below which it counts as rounding: a point
 # mass. A real link would have to be a hundred thousand times smaller than that ball.
 POINT_ROUNDING = 1e-10
-# Inertia about an axis, relative to the largest principal moment, below which it is rounding: that of single
-# precision, in which models are stored.
-AXIS_ROUNDING = 1e-6
+# Inertia about an axis, relative to the largest principal moment, below which it is rounding. Files give
+# angles to five digits, and a mass that is beside an axis by those only has the square of that.
+AXIS_ROUNDING = 1e-10
+# How far repaired principal moments stay inside of what is possible, relative to the largest: the rounding
+# of single precision, in which models are stored.
+MOMENT_MARGIN = 1e-6
 # Density of solids whose mass is not given [kg/m³]: that of water.
 DENSITY = 1000.0
 # Mass of a link without mass or colliders that a joint moves, relative to the lightest link that has a mass:
@@ -57,7 +61,7 @@ def repair_masses(
             whole = robot.links[child].mass_properties
             half = MassProperties(0.5 * whole.mass, whole.com, 0.5 * whole.inertia)
             halves[parent].append(transform_mass_properties(half, frame.position, frame.matrix))
-    carried: list[MassProperties] = [link.mass_properties for link in robot.links]
+    carried = [_as_stored(link) for link in robot.links]
     for index in reversed(range(len(robot.links))):
         link = robot.links[index]
         rest = list(halves[index])
@@ -65,13 +69,13 @@ def repair_masses(
             joint = robot.links[child].joint
             frame = joint.parent_frame @ joint.motion() @ joint.child_frame.inverse()
             rest.append(transform_mass_properties(carried[child], frame.position, frame.matrix))
-        carried[index] = combine_mass_properties([link.mass_properties, *rest])
+        carried[index] = combine_mass_properties([_as_stored(link), *rest])
         if link.joint.type is JointType.FIXED or link.is_kinematic:
             continue
         if not _has_inertia(link.joint, carried[index], armature_default):
             least = MASS_SHARE * min(authored) if authored else MASS_ALONE
             _give_inertia(link, carried[index], least, report, mesh_maxhullvert)
-            carried[index] = combine_mass_properties([link.mass_properties, *rest])
+            carried[index] = combine_mass_properties([_as_stored(link), *rest])
     armatures = [least_armature(link.joint, armature_default) for link in robot.links]
     massless = sum(not link.mass_properties.mass > 0.0 for link in robot.links)
     for _ in range(massless):  # each pass gives one link a mass
@@ -79,6 +83,12 @@ def repair_masses(
         if heavier is None or robot.links[heavier].mass_properties.mass > 0.0:
             break
         _give_mass(robot.links[heavier], MASS_SHARE * carried[heavier].mass, report, mesh_maxhullvert)
+
+
+def _as_stored(link: LinkDescription) -> MassProperties:
+    """Return what storage is sure to leave of the mass properties of a link."""
+    mass, com, inertia = link.mass_properties
+    return MassProperties(mass, com, least_stored_inertia(inertia))
 
 
 def _repair_link(
@@ -126,7 +136,7 @@ def _repair_link(
     smallest, middle, largest = moments
     if smallest + middle < largest * (1.0 - INERTIA_ROUNDING):
         # The least change of the second moments of mass, of which one is negative: it becomes 0.
-        moments[:2] += 0.5 * (largest * (1.0 + AXIS_ROUNDING) - smallest - middle)
+        moments[:2] += 0.5 * (largest * (1.0 + MOMENT_MARGIN) - smallest - middle)
         report.add(
             "impossible inertia",
             link.element,
@@ -177,7 +187,7 @@ def _has_inertia(joint: JointDescription, carried: MassProperties, armature_defa
     elif joint.dofs:
         axes = [joint.child_frame.matrix @ dof.axis for dof in joint.dofs[joint.linear_count :]]
         least = min(axis @ about @ axis for axis in axes)
-    return bool(least > 2.0 * AXIS_ROUNDING * moments[2])
+    return bool(least > AXIS_ROUNDING * moments[2])
 
 
 def _give_inertia(

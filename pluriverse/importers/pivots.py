@@ -6,12 +6,16 @@ that is: turning the base and turning the joint back moves nothing, and the mass
 
 import numpy as np
 
-from pluriverse.builder.mass_matrix_validation import PIVOT_ROUNDING
+from pluriverse.builder.mass_matrix_validation import eliminate_joints
 from pluriverse.geometry import MassProperties
 from pluriverse.importers.description import WORLD, JointDescription, RobotDescription
 from pluriverse.importers.frames import Frame
 from pluriverse.importers.mechanics import find_initial_poses
 from pluriverse.types import JointType
+
+# Smallest pivot, relative to the same entry of the mass matrix. Files give angles to five digits, and axes
+# that are parallel but for those leave the square of that.
+PIVOT_ROUNDING = 1.0e-10
 
 
 def find_joint_without_pivot(
@@ -39,16 +43,11 @@ def find_joint_without_pivot(
         passed_on = articulated[index]
         if link.joint.type is not JointType.FIXED:
             motion = _motions(link.joint, poses[index])
-            carried = motion.T @ passed_on
-            added = armature[index] * np.eye(motion.shape[1])
-            pivot = carried @ motion + added
-            entries = np.diagonal(motion.T @ composite[index] @ motion + added)
-            if not entries.min() > 0.0:
+            added = np.full((1, motion.shape[1]), armature[index])
+            eliminated, least = eliminate_joints(motion[None], added, composite[None, index], passed_on[None])
+            if not least[0] > PIVOT_ROUNDING:
                 return index
-            scale = 1.0 / np.sqrt(entries)
-            if not np.linalg.eigvalsh(scale[:, None] * pivot * scale)[0] > PIVOT_ROUNDING:
-                return index
-            passed_on = passed_on - carried.T @ np.linalg.solve(pivot, carried)
+            passed_on = eliminated[0]
         if link.parent != WORLD:
             articulated[link.parent] += passed_on
             composite[link.parent] += composite[index]

@@ -59,6 +59,8 @@ class Model(DerivedArrays):
         self._make_pipeline = make_pipeline
         self.dynamics_obstacle: str | None = None
         """Why solvers refuse the model, if they do: a joint had no inertia to accelerate when it was made."""
+        self.single_precision_obstacle: str | None = None
+        """Why solvers in single precision refuse it, if only they do: a joint had almost none."""
         self._structure_guard: StructureGuard | None = None
         self._structure = None
         self._index_errors = IndexErrors(device)

@@ -531,6 +531,16 @@ class SolverBase(abc.ABC, Uncopied):
             raise problem
 
 
+def check_single_precision(model: Model, solver: str, remedy: str) -> None:
+    """Check that a solver in single precision can step a model.
+
+    Raises:
+        ValueError: If only double precision can; the message begins with `solver` and ends with `remedy`.
+    """
+    if model.single_precision_obstacle is not None:
+        raise ValueError(f"{solver}: {model.single_precision_obstacle} {remedy}")
+
+
 def name_worlds(worlds: np.ndarray) -> str:
     """Return worlds in words, the first of them by index."""
     named = ", ".join(str(world) for world in worlds[:_WORLDS_NAMED])

@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from pluriverse.solvers.base import SolverBase
+from pluriverse.solvers.base import SolverBase, check_single_precision
 from pluriverse.solvers.mujoco.engine import Engine, EngineOptions
 from pluriverse.warnings import PluriverseWarning
 
@@ -27,6 +27,9 @@ def make_engine(solver: SolverBase, options: EngineOptions) -> Engine:
                 "finalize(device='cpu'), or leave use_mujoco_cpu out to step in MuJoCo Warp."
             )
         return _make_host_engine(solver, groups, memory=options.memory, **arguments)
+    check_single_precision(
+        model, "SolverMuJoCo", "Step it in MuJoCo's C engine (use_mujoco_cpu=True), or give it an armature."
+    )
     from pluriverse.solvers.mujoco.warp.engine import WarpEngine
 
     return WarpEngine(

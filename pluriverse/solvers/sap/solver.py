@@ -19,6 +19,7 @@ from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_contacts
 from pluriverse.newton_names import missing
 from pluriverse.scratch import Scratch
+from pluriverse.solvers.base import check_single_precision
 from pluriverse.solvers.sap.body_force import sum_contact_forces
 from pluriverse.solvers.sap.candidates import CandidateCheck
 from pluriverse.solvers.sap.contact import set_contact_terms
@@ -144,6 +145,8 @@ class SolverSAP(StepStatus):
         super().__init__(model)
         check_option_names(options)
         self.options = SapOptions(**options)
+        if self.options.free_motion_solve_precision == "fp32":
+            check_single_precision(model, "SolverSAP", "Use free_motion_solve_precision='fp64'.")
         self.dynamics = Workspace(model, self.options.real("free_motion_solve_precision"))
         self.workspace = None
         self.sim_time = 0.0
