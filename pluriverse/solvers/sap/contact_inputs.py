@@ -17,6 +17,9 @@ MAXIMUM = wp.constant(3)
 # Floor of the contact weight w and of R [1/kg]: guards of divisions only.
 WEIGHT_MIN = wp.constant(1e-12)
 REGULARIZATION_MIN = wp.constant(1e-30)
+# Stiffness of a shape that has none [N/m]. No load is so large that it counts beside the near-rigid term, and
+# it is finite, so that two of them have a sum and a ratio.
+RIGID_STIFFNESS = 1e30
 # The norm of the tangential impulse is rounded at 1e-7 N·s, as in Drake, but never above this fraction of the
 # impulse that carries the weight of the contact's effective mass for one step: small parts must be able to
 # stick, too.

@@ -146,7 +146,7 @@ class SapOptions:
 
     max_rigid_contact: int | None = None
     fallback_mu: float | None = None
-    fallback_stiffness: float = 1e10
+    fallback_stiffness: float | None = None
     contact_beta: float | None = None
     contact_sigma: float = 1e-3
     friction_combination: str = "harmonic_mean"
@@ -251,8 +251,10 @@ class SapOptions:
         self._require_count("line_search_max_iterations", 1, "line search iterations")
         self._require_count("static_substep_iterations", 1, "Newton iterations of a fixed-count substep")
         self._require_count("static_substep_line_search_iterations", 1, "line search iterations")
-        for name in ("contact_beta", "contact_sigma", "fallback_stiffness"):
+        for name in ("contact_beta", "contact_sigma"):
             self._require_real(name, positive=True)
+        if self.fallback_stiffness is not None:
+            self._require_real("fallback_stiffness", positive=True)
         for name in (
             "optimality_abs_tol",
             "optimality_rel_tol",

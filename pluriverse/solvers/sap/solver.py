@@ -32,6 +32,7 @@ from pluriverse.solvers.sap.contact_inputs import (
     HARMONIC_MEAN,
     MAXIMUM,
     MINIMUM,
+    RIGID_STIFFNESS,
     WITNESS_POINT,
     ContactOptions,
 )
@@ -98,7 +99,8 @@ class SolverSAP(StepStatus):
     - `friction_combination`: friction of a pair of shapes, `harmonic_mean` (default), `arithmetic_mean`,
       `minimum` or `maximum`. With `minimum` and a ground of large friction the value of the robot holds.
     - `fallback_stiffness` [N/m], `contact_tau_d` [s], `fallback_mu`: for shapes whose own value is missing
-      (NaN or invalid). A friction coefficient of zero is a value: it means frictionless.
+      (NaN or invalid). Without a stiffness contacts are near rigid. A friction coefficient of zero is a
+      value: it means frictionless.
     - `approach_damping`: whether a contact damps an approach before there is contact: at the distance phi0
       it then resists from phi0 / (dt + tau) on, as the three presets do and [Castro2022] has it, so that a
       foot is braked in the air; otherwise from phi0 / dt, where it would penetrate within the step. Off
@@ -563,7 +565,7 @@ class SolverSAP(StepStatus):
         result = ContactOptions()
         result.beta = options.contact_beta
         result.sigma = options.contact_sigma
-        result.fallback_stiffness = options.fallback_stiffness
+        result.fallback_stiffness = options.fallback_stiffness or RIGID_STIFFNESS
         result.fallback_tau = options.contact_tau_d
         result.fallback_mu = options.fallback_mu or 0.0
         result.weight_mode = _WEIGHT_MODES[options.contact_weight_mode]
