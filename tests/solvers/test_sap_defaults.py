@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from pluriverse import JointTargetMode, ModelBuilder, ShapeConfig, Simulation, SolverSAP, eval_fk
+from pluriverse import JointTargetMode, ModelBuilder, ModelFlags, ShapeConfig, Simulation, SolverSAP, eval_fk
 from pluriverse.warnings import DeepContactError, DeepContactWarning
 
 GRAVITY = 9.81
@@ -153,6 +153,42 @@ def test_worlds_that_rest_deep_are_named():
         simulation.solver.rested_deep.fill_(1)
         with pytest.raises(DeepContactError, match="resting_depth_limit"):
             simulation.solver.report(strict=True)
+
+
+def make_pressed_card(half_thickness: float) -> ModelBuilder:
+    """Return a builder of a card of 5 g on the ground, below a block of 20 kg."""
+    builder, top = ModelBuilder(), 0.0
+    builder.add_ground_plane()
+    for half, mass in ((half_thickness, 0.005), (0.05, 20.0)):
+        body = builder.add_body(xform=((0.0, 0.0, top + half), UPRIGHT))
+        config = ShapeConfig(density=mass / (8.0 * 0.05 * 0.05 * half))
+        builder.add_shape_box(body, hx=0.05, hy=0.05, hz=half, cfg=config)
+        top += 2.0 * half
+    return builder
+
+
+def test_what_is_crushed_is_named_however_thin_it_is():
+    """A block presses a card of 2 mm flat: 1 mm in the ground and 1 mm in itself. One of 20 mm holds."""
+    builder = ModelBuilder()
+    for half in (0.01, 0.001):
+        builder.add_world(make_pressed_card(half))
+    model = builder.finalize("cpu")
+    simulation = Simulation(model, SolverSAP(model), dt=0.005)
+    with pytest.warns(DeepContactWarning, match=r"world 1: .* 0\.005 m or 0\.3 of the thickness") as caught:
+        simulation.step(100)
+    assert [warning.message.worlds for warning in caught] == [(1,)]
+    assert "shape 'shape_1' (index 4)" in str(caught[0].message)
+    # The size that counts is that of the moment.
+    simulation.reset()
+    model.shape_scale.assign(np.array([[0, 0, 0], [0.05, 0.05, 0.001], [0.05] * 3] * 2, dtype=np.float32))
+    simulation.notify_model_changed(ModelFlags.SHAPE_PROPERTIES)
+    with pytest.warns(DeepContactWarning, match="world 0:"):
+        simulation.step(100)
+    # A depth that is given holds alone.
+    model = make_pressed_card(0.001).finalize("cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Simulation(model, SolverSAP(model, resting_depth_limit=0.01), dt=0.005).step(100)
 
 
 def test_dissipation_does_not_act_before_surfaces_touch():

@@ -181,7 +181,7 @@ class SapOptions:
     recovery_limited: bool | None = None
     friction_law: str | None = None
     restitution_threshold: float = 0.2
-    resting_depth_limit: float = 0.005
+    resting_depth_limit: float | None = None
     torsional_friction: bool = False
     static_substep: bool = False
     static_substep_iterations: int = 8
@@ -263,12 +263,12 @@ class SapOptions:
             "line_search_relative_slop",
             "diag_shift",
             "restitution_threshold",
-            "resting_depth_limit",
             "contact_tau_d",
         ):
             self._require_real(name)
-        if self.fallback_mu is not None:
-            self._require_real("fallback_mu")
+        for name in ("fallback_mu", "resting_depth_limit"):
+            if getattr(self, name) is not None:
+                self._require_real(name)
         for name in ("rho", "armijo_c"):
             self._require_real(name, positive=True)
             if not getattr(self, name) < 1.0:

@@ -5,6 +5,7 @@ Writes  rigid_contact_force, the status arrays of the solver; restores state_in 
 """
 
 import functools
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,7 @@ from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.finite import are_finite_bodies, are_finite_read_bodies
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
+from pluriverse.types import GeoType
 from pluriverse.warnings import DeepContactError, DeepContactWarning
 
 # Speeds beyond this [m/s or rad/s] overflow the squares in single-precision stages within a few steps.
@@ -30,6 +32,13 @@ SPEED_MAX = wp.constant(1.0e12)
 RESTING_SPEED = wp.constant(0.01)
 # Time [s] for which a world has to rest too deep before it is reported: longer than an impact lasts.
 RESTING_TIME = wp.constant(0.2)
+# Depth at rest that is reported [m], and the share of the smallest extent of the thinner shape, if that is
+# less: so much of a card or a wire may be crushed. Found by trial on robots: the palm of an Allegro hand
+# rests in a link by 0.24 of its thickness, and feet and fingers in what they touch by less than 0.02.
+RESTING_DEPTH_LIMIT = 0.005
+RESTING_EXTENT_SHARE = 0.3
+# Depth [m] up to which no shape is too thin: single precision has positions to that at a distance of 100 m.
+DEPTH_ROUNDING = wp.constant(1e-5)
 # Contacts that push open this much [m/s] faster or slower than Coulomb's law has them open before the step
 # counts as approximated: far above rounding, and 5 µm in a step of 5 ms.
 OPENING_MAX = wp.constant(0.001)
@@ -67,6 +76,27 @@ class StepStatusArrays:
     rested_deep: wp.array[int]
     deep_shape0: wp.array[int]
     deep_shape1: wp.array[int]
+    shape_type: wp.array[int]
+    shape_body: wp.array[int]
+    shape_margin: wp.array[float]
+    shape_aabb_lower: wp.array[wp.vec3]
+    shape_aabb_upper: wp.array[wp.vec3]
+
+
+@wp.func
+def smallest_extent(arrays: StepStatusArrays, shape: int) -> float:
+    """Return the smallest extent of a shape with its margin [m]; ground and sheets have none: infinity."""
+    if shape < 0:
+        return wp.inf
+    kind = arrays.shape_type[shape]
+    if kind == GeoType.PLANE or kind == GeoType.HFIELD:
+        return wp.inf
+    if kind == GeoType.MESH and arrays.shape_body[shape] < 0:
+        return wp.inf  # terrain
+    extent = wp.min(arrays.shape_aabb_upper[shape] - arrays.shape_aabb_lower[shape])
+    if extent <= 0.0:
+        return wp.inf
+    return extent + 2.0 * arrays.shape_margin[shape]
 
 
 _FORCES = """
@@ -123,6 +153,29 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         """Return whether a contact that pushes opens faster or slower than Coulomb's law has it open."""
         ...
 
+    @wp.func
+    def find_too_deep(
+        sap: SapData, arrays: StepStatusArrays, first: int, end: int, depth_limit: float, extent_share: float
+    ) -> int:
+        """Return the contact at rest that is farthest beyond the limits of its shapes, or -1."""
+        result = int(-1)
+        worst = float(0.0)
+        for slot in range(first, end):
+            depth = -float(sap.contact_gap[slot])
+            rests = sap.contact_impulse[slot][2] > real(0.0)
+            if wp.abs(float(sap.contact_velocity[slot][2])) >= RESTING_SPEED:
+                rests = False
+            if rests and depth > wp.min(depth_limit, DEPTH_ROUNDING):
+                extent = wp.min(
+                    smallest_extent(arrays, arrays.contact_shape0[slot]),
+                    smallest_extent(arrays, arrays.contact_shape1[slot]),
+                )
+                excess = depth - wp.min(depth_limit, wp.max(extent_share * extent, DEPTH_ROUNDING))
+                if excess > worst:
+                    worst = excess
+                    result = slot
+        return result
+
     @wp.kernel(
         enable_backward=False,
         module=kernel_module("pluriverse.solvers.sap.step_status", real, linear),
@@ -138,7 +191,8 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
         sap: SapData,
         arrays: StepStatusArrays,
         contact_capacity: int,
-        depth_limit: real,  # m
+        depth_limit: float,  # m
+        extent_share: float,  # of the smallest extent of the thinner shape; infinite: any
         follows_coulomb: int,  # 1: friction is to follow Coulomb's law, 0: it is meant to be convex
         dt: real,
     ):
@@ -192,7 +246,7 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
             start = sap.contact_start[world]
             count = sap.contact_count[world]
             depth = real(0.0)
-            deepest = int(-1)
+            too_deep = int(-1)
             if frozen != 0:
                 arrays.world_frozen[world] = 1
                 for coord in range(coord0, coord_end):
@@ -208,6 +262,9 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
                 deepest = write_forces(sap, arrays.contact_force, start, start + count, real(1.0) / dt)
                 if deepest >= 0:
                     depth = -sap.contact_gap[deepest]
+                    # Near-rigid contacts never are so deep, so that this costs ordinary steps nothing.
+                    if float(depth) > wp.min(depth_limit, DEPTH_ROUNDING):
+                        too_deep = find_too_deep(sap, arrays, start, start + count, depth_limit, extent_share)
 
             truncated = int(0)
             if frozen == 0:
@@ -225,12 +282,12 @@ def _kernels(real: Any, linear: Any) -> SimpleNamespace:
                     ] + approximates(sap, start, start + count)
             arrays.resting_depth[world] = float(depth)
             deep_time = float(0.0)
-            if depth > depth_limit:
+            if too_deep >= 0:
                 deep_time = arrays.deep_time[world] + float(dt)
                 if deep_time >= float(RESTING_TIME):
                     arrays.rested_deep[world] = 1
-                    arrays.deep_shape0[world] = arrays.contact_shape0[deepest]
-                    arrays.deep_shape1[world] = arrays.contact_shape1[deepest]
+                    arrays.deep_shape0[world] = arrays.contact_shape0[too_deep]
+                    arrays.deep_shape1[world] = arrays.contact_shape1[too_deep]
             arrays.deep_time[world] = deep_time
             arrays.solve_iterations[world] = sap.iterations[world]
             arrays.line_search_iterations[world] = sap.line_search_iterations[world]
@@ -252,11 +309,11 @@ class StepStatus(SolverBase):
     last_resting_depth: wp.array[float]
     """Depth of the deepest contact at rest in the last step [m], shape [world]."""
     deep_time: wp.array[float]
-    """Time for which a contact has rested deeper than `resting_depth_limit` [s], shape [world]."""
+    """Time for which a contact has rested too deep, by `resting_depth_limit` [s], shape [world]."""
     rested_deep: wp.array[int]
     """1 where that lasted for longer than an impact takes, shape [world]."""
     deep_shape0: wp.array[int]
-    """First shape of the contact that rested deepest then, -1 for none, shape [world]."""
+    """First shape of the contact that rested farthest beyond its limit then, -1 for none, shape [world]."""
     deep_shape1: wp.array[int]
     """Second shape of it, shape [world]."""
 
@@ -270,28 +327,33 @@ class StepStatus(SolverBase):
             setattr(self, name, wp.full(model.world_count, -1, dtype=int, device=model.device))
 
     def _report_failures(self, *, strict: bool) -> None:
-        """Report failures: besides those of every solver, worlds that rest deeper than `resting_depth_limit`.
+        """Report failures: besides those of every solver, worlds beyond `resting_depth_limit`.
 
         Raises:
-            DeepContactError: In strict mode, if a world rests deeper than the limit.
+            DeepContactError: In strict mode, if contacts of a world rest deeper.
         """
         super()._report_failures(strict=strict)
         deep = self._new_worlds("deep", self.rested_deep)
         if deep.size:
             depths = self.last_resting_depth.numpy()[deep]
+            given = self.options.resting_depth_limit
+            limit = f"{RESTING_DEPTH_LIMIT:g} m or {RESTING_EXTENT_SHARE:g} of the thickness of one of them"
+            if given is not None:
+                limit = f"resting_depth_limit = {given:g} m"
             self._raise_or_warn(
-                f"{name_worlds(deep)}: shapes rest deeper in each other than resting_depth_limit = "
-                f"{self.options.resting_depth_limit:g} m, up to {depths.max():.3g} m now"
+                f"{name_worlds(deep)}: shapes rest deeper in each other than {limit}, up to "
+                f"{depths.max():.3g} m now"
                 f"{self._deep_pair(int(deep[np.argmax(depths)]))}. If their contact "
                 "stiffness (ShapeConfig.ke, N/m) is low for the load that they carry, raise it, or leave "
-                "it out to have contacts as stiff as the step resolves; if joints hold them in each other, "
-                "filter the pair; if they are meant to be soft, raise resting_depth_limit.",
+                "it out to have contacts as stiff as the step resolves; if a heavy body crushes a light "
+                "one, shorten the time step; if joints hold them in each other, filter the pair; if they are "
+                "meant to be soft, give SolverSAP a resting_depth_limit [m], which then holds alone.",
                 DeepContactError if strict else DeepContactWarning,
                 deep,
             )
 
     def _deep_pair(self, world: int) -> str:
-        """Return text that names the two shapes of a world that rest deepest in each other."""
+        """Return text that names the two shapes of a world that rest too deep in each other."""
         shapes = [int(found.numpy()[world]) for found in (self.deep_shape0, self.deep_shape1)]
         if min(shapes) < 0:
             return ""
@@ -317,7 +379,7 @@ def finalize_steps(
     solver: StepStatus,
     *,
     contact_capacity: int,
-    depth_limit: float,
+    depth_limit: float | None,
     follows_coulomb: bool,
     dt: float,
     node_is_read: wp.array,
@@ -326,8 +388,9 @@ def finalize_steps(
 ) -> None:
     """Finish a step of `dt` [s]: write contact forces and status, put frozen worlds back to `state_in`.
 
-    `is_follower` is whether another step of a row came before, `partly` whether only bodies that the next one
-    reads (`RigidGroups.node_is_read`) have been written.
+    A contact is too deep beyond `depth_limit` [m], or if None beyond `RESTING_DEPTH_LIMIT` and
+    `RESTING_EXTENT_SHARE`. `is_follower` is whether another step of a row came before, `partly` whether only
+    bodies that the next one reads (`RigidGroups.node_is_read`) have been written.
     """
     arrays = StepStatusArrays()
     for name in MOTION_ARRAYS:
@@ -352,6 +415,8 @@ def finalize_steps(
     arrays.deep_time = solver.deep_time
     arrays.rested_deep = solver.rested_deep
     arrays.deep_shape0, arrays.deep_shape1 = solver.deep_shape0, solver.deep_shape1
+    for name in ("shape_type", "shape_body", "shape_margin", "shape_aabb_lower", "shape_aabb_upper"):
+        setattr(arrays, name, getattr(model, name))
     threads = world_thread_count(worlds)
     launch_kernel(
         _kernels(sap.real, sap.linear).finalize_step,
@@ -367,7 +432,8 @@ def finalize_steps(
             sap.data,
             arrays,
             contact_capacity,
-            depth_limit,
+            RESTING_DEPTH_LIMIT if depth_limit is None else depth_limit,
+            RESTING_EXTENT_SHARE if depth_limit is None else math.inf,
             int(follows_coulomb),
             dt,
         ],
