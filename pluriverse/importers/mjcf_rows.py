@@ -15,7 +15,7 @@ from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
-from pluriverse.mujoco_attributes.choices import FIXED, SPATIAL
+from pluriverse.mujoco_attributes.choices import FIXED, NO_LENGTH, SPATIAL
 
 SITE, GEOM, PULLEY = range(3)  # values of tendon_wrap_type
 # Values of actuator_trntype, by those of mujoco.mjtTrn.
@@ -57,6 +57,11 @@ def report_rows(source: MjcfSource, options: MjcfSettings, report: ImportReport)
                 name,
                 "it follows its control at once; write to the control later instead",
             )
+
+
+def _given_length(length: np.ndarray) -> np.ndarray:
+    """Return rest lengths of which none is the one that stands for none."""
+    return np.where(length == NO_LENGTH, np.nextafter(np.float32(NO_LENGTH), np.float32(0.0)), length)
 
 
 def actuator_count(model: Any) -> int:
@@ -208,7 +213,12 @@ class RowWriter:
 
     def _add_tendon(self, tendon: int, fixed: bool, first: int, count: int, owner: int) -> int:
         model = self._model
-        spec = self._source.spec.tendons[tendon]
+        # A length that is not given is that at qpos0; those of spatial ones follow their bodies.
+        springlength = (
+            _given_length(model.tendon_lengthspring[tendon])
+            if fixed
+            else self._source.spec.tendons[tendon].springlength
+        )
         rows = (
             {"tendon_joint": first, "tendon_wrap": -1}
             if fixed
@@ -235,8 +245,7 @@ class RowWriter:
             tendon_solref_friction=model.tendon_solref_fri[tendon],
             tendon_solimp_friction=model.tendon_solimp_fri[tendon],
             tendon_armature=model.tendon_armature[tendon],
-            # A length that is not given is that at qpos0; those of spatial ones follow their bodies.
-            tendon_springlength=model.tendon_lengthspring[tendon] if fixed else spec.springlength,
+            tendon_springlength=springlength,
             tendon_actuator_force_range=model.tendon_actfrcrange[tendon],
             tendon_actuator_force_limited=int(model.tendon_actfrclimited[tendon]),
         )

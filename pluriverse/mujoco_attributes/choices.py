@@ -9,6 +9,8 @@ DEFAULT_SOLREF = (0.02, 1.0)
 """MuJoCo's own (timeconst [s], dampratio)."""
 DEFAULT_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 """MuJoCo's own impedance: at no violation, at full violation, width [m or rad], midpoint, power."""
+NO_LENGTH = -1.0
+"""Rest length of a tendon that is not given; other negative lengths are those of fixed tendons."""
 FIXED, SPATIAL = range(2)
 """Values of `tendon_type`."""
 GAIN_FIXED, GAIN_AFFINE = range(2)

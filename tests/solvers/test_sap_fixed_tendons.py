@@ -35,6 +35,12 @@ CASES = {
     "spring": ('stiffness="20" damping="0.5"', "", ()),
     "spring with a rest length": ('stiffness="8" springlength="0.4"', "", ()),
     "spring that is slack between two lengths": ('stiffness="30" springlength="-0.2 0.02"', "", ()),
+    "spring with a rest length below 0": ('stiffness="20" springlength="-0.5"', "", ()),
+    "spring with the rest length that stands for none": ('stiffness="20" springlength="-2 -1"', "", ()),
+    "spring that stiffens": ('stiffness="5 20 30" springlength="0.3"', "", ()),
+    "spring without a linear part": ('stiffness="0 0 600"', "", ()),
+    "spring that softens until it pushes": ('stiffness="20 -90 0" springlength="-0.2 -0.1"', "", ()),
+    "damper that stiffens": ('stiffness="20" damping="0.1 0.5 0.8"', "", ()),
     "servo": ("", '<position tendon="t" kp="12" kv="0.4"/>', (0.6,)),
     "servo at its force limit": ("", '<position tendon="t" kp="40" kv="0.4" forcerange="-1.5 1.5"/>', (2.0,)),
     "motor with a gear": (
@@ -47,6 +53,16 @@ CASES = {
         '<general tendon="t" gainprm="3" biastype="affine" biasprm="0.2 -4 -0.3" gear="1.5"/>'
         '<velocity tendon="u" kv="0.8"/>',
         (0.5, -0.4),
+    ),
+    "servo at the force limit of its tendon": (
+        'actuatorfrcrange="-1 0.9"',
+        '<position tendon="t" kp="40" kv="0.4"/>',
+        (2.0,),
+    ),
+    "actuators that share the force of their tendon": (
+        'actuatorfrcrange="-1 0.9"',
+        '<position tendon="t" kp="12" kv="0.4"/><motor tendon="t" gear="-2"/><motor tendon="u"/>',
+        (0.9, 0.7, 1.5),
     ),
     "what pushes away": ("", '<general tendon="t" biastype="affine" biasprm="0.2 0.5 0"/>', (0.0,)),
 }
@@ -90,6 +106,24 @@ def test_a_limit_holds_the_length():
     simulation.step(400)
     q = simulation.state.joint_q.numpy()
     assert 0.3 <= q[0] - 0.5 * q[2] < 0.31
+
+
+@pytest.mark.parametrize(("margin", "length"), [(0.2, 0.1), (0.9, 0.0)])
+def test_a_limit_pushes_from_its_margin_on(margin, length):
+    """A tendon that is pulled against its limit rests at the range minus the margin, as in MuJoCo."""
+    xml = f'range="-0.3 0.3" margin="{margin}"', '<motor name="pull" tendon="t" ctrlrange="-1 1"/>'
+    reference = mujoco.MjModel.from_xml_string(ARM.format(tendon=xml[0], actuator=xml[1]))
+    reference.opt.timestep = 0.005
+    data = mujoco.MjData(reference)
+    data.ctrl[:] = 1.0
+    mujoco.mj_step(reference, data, 400)
+    simulation = pv.Simulation(import_arm(*xml).finalize("cpu"), dt=0.005)
+    simulation.control.mujoco.ctrl.assign([1.0])
+    simulation.step(400)
+    q = simulation.state.joint_q.numpy()
+    # MuJoCo's limits give way by some thousandths.
+    assert data.ten_length[0] == pytest.approx(length, abs=0.01)
+    assert q[0] - 0.5 * q[2] == pytest.approx(length, abs=0.001)
 
 
 @pytest.mark.parametrize("solver", [pv.SolverSAP, pv.SolverMuJoCo])

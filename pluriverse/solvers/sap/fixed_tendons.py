@@ -3,9 +3,11 @@
 Reads   tendons and actuators of the model, `control.mujoco.ctrl`, joint_q and joint_qd of the old state
 Writes  the numbers of a `TendonTable`: a spring for each tendon that acts by itself, and for each actuator
 
-The length of such a tendon is L = sum c_i q_i, and each of its joints feels c_i times its force. An actuator
-of gear r exerts r (a ctrl + b_0 + b_1 r L + b_2 r dL/dt), a linear spring unless b_1 or b_2 push away. Where
-that exceeds its limits at the start of a step, it exerts the limit throughout.
+The length of such a tendon is L = sum c_i q_i, and each of its joints feels c_i times its force. With the
+excess x of the length over its rest and the rate s = dL/dt, the tendon pulls by (k_0 + k_1 x + k_2 x^2) x
+and (d_0 + d_1 |s| + d_2 s^2) s. An actuator of gear r exerts r (a ctrl + b_0 + b_1 r L + b_2 r s), a linear
+spring unless b_1 or b_2 push away. Where that exceeds its limits at the start of a step, or all actuators of
+a tendon together exceed that of the tendon, they exert the limit throughout.
 """
 
 import numpy as np
@@ -15,7 +17,7 @@ from pluriverse.launch import launch_kernel
 from pluriverse.math.bounds import bounded
 from pluriverse.model import Control, Model, State
 from pluriverse.model.attributes import find_attribute
-from pluriverse.mujoco_attributes.choices import BIAS_NONE
+from pluriverse.mujoco_attributes.choices import BIAS_NONE, NO_LENGTH
 from pluriverse.mujoco_attributes.registration import AUTO, VEC6, VEC10
 from pluriverse.solvers.sap.tendon_rows import (
     acting_rows,
@@ -28,7 +30,7 @@ from pluriverse.solvers.springs import TENDON_NUMBERS, TendonTable
 
 # Stiffness of limits [N/m]: steps soften it to what they resolve.
 LIMIT_STIFFNESS = wp.constant(1e8)
-_AUTO, _NONE = wp.constant(AUTO), wp.constant(BIAS_NONE)
+_AUTO, _NONE, _NO_LENGTH = wp.constant(AUTO), wp.constant(BIAS_NONE), wp.constant(NO_LENGTH)
 
 
 @wp.struct
@@ -39,10 +41,15 @@ class TendonSource:
     tendon: wp.array[int]  # [row]
     actuator: wp.array[int]  # [row] -1: the tendon by itself
     stiffness: wp.array[float]  # [tendon] N/m
+    stiffnesspoly: wp.array[wp.vec2]  # [tendon] N/m^2, N/m^3
     damping: wp.array[float]  # [tendon] N s/m
+    dampingpoly: wp.array[wp.vec2]  # [tendon] N s^2/m^2, N s^3/m^3
     springlength: wp.array[wp.vec2]  # [tendon] m
     limited: wp.array[int]  # [tendon]
     range: wp.array[wp.vec2]  # [tendon] m
+    margin: wp.array[float]  # [tendon] m
+    actuator_force_limited: wp.array[int]  # [tendon]
+    actuator_force_range: wp.array[wp.vec2]  # [tendon] N
     gear: wp.array(dtype=VEC6)  # [actuator]
     gainprm: wp.array(dtype=VEC10)  # [actuator]
     biasprm: wp.array(dtype=VEC10)  # [actuator]
@@ -67,6 +74,48 @@ def within(value: float, limited: int, bounds: wp.vec2) -> float:
     return value
 
 
+@wp.func
+def actuator_terms(source: TendonSource, ctrl: wp.array[float], actuator: int) -> wp.vec3:
+    """Return the force of an actuator before its gear: constant, per length and per speed of its tendon."""
+    given = within(ctrl[actuator], source.ctrllimited[actuator], source.ctrlrange[actuator])
+    constant = source.gainprm[actuator][0] * given
+    by_length, by_speed = float(0.0), float(0.0)
+    if source.biastype[actuator] != _NONE:
+        bias = source.biasprm[actuator]
+        constant += bias[0]
+        by_length, by_speed = bias[1] * source.gear[actuator][0], bias[2] * source.gear[actuator][0]
+    return wp.vec3(constant, by_length, by_speed)
+
+
+@wp.func
+def exerted_force(source: TendonSource, terms: wp.vec3, actuator: int, length: float, speed: float) -> float:
+    """Return the force of an actuator before its gear, within its limits [N]."""
+    now = terms[0] + terms[1] * length + terms[2] * speed
+    return within(now, source.forcelimited[actuator], source.forcerange[actuator])
+
+
+@wp.func
+def shared_force(
+    source: TendonSource,
+    ctrl: wp.array[float],
+    exerted: float,
+    tendon: int,
+    rows: wp.vec2i,
+    length: float,
+    speed: float,
+) -> float:
+    """Return what remains of a force where the actuators of a tendon exceed its limit: all shrink alike."""
+    total = float(0.0)
+    for row in range(rows[0], rows[1]):
+        actuator = source.actuator[row]
+        if source.tendon[row] == tendon and actuator >= 0:
+            total += exerted_force(source, actuator_terms(source, ctrl, actuator), actuator, length, speed)
+    allowed = within(total, source.actuator_force_limited[tendon], source.actuator_force_range[tendon])
+    if allowed == total or total == 0.0:
+        return exerted
+    return exerted * (allowed / total)
+
+
 @wp.kernel(enable_backward=False, module="pluriverse.solvers.sap.fixed_tendons")
 def set_tendon_springs(
     worlds: wp.array[int],
@@ -87,32 +136,39 @@ def set_tendon_springs(
             length += table.coefficient[entry] * joint_q[table.entry_coord[entry]]
             speed += table.coefficient[entry] * joint_qd[table.first_dof[row] + table.entry_dof[entry]]
         stiffness, damping, rest, force = float(0.0), float(0.0), float(0.0), float(0.0)
-        actuator = source.actuator[row]
+        actuator, tendon = source.actuator[row], source.tendon[row]
         if actuator < 0:
-            tendon = source.tendon[row]
-            damping = source.damping[tendon]
+            rate, drag = wp.abs(speed), source.dampingpoly[tendon]
+            damping = source.damping[tendon] + rate * (drag[0] + rate * drag[1])
             slack = source.springlength[tendon]
-            if slack[0] < 0.0 and slack[1] < 0.0:  # not given: where all coordinates are 0
+            if slack[1] == _NO_LENGTH:
+                slack = wp.vec2(slack[0], slack[0])
+            if slack[0] == _NO_LENGTH and slack[1] == _NO_LENGTH:  # where all coordinates are 0
                 slack = wp.vec2()
             if length < slack[0] or length > slack[1]:
-                stiffness = source.stiffness[tendon]
                 rest = wp.clamp(length, slack[0], slack[1])
-            bounds = source.range[tendon]
+                excess, further = length - rest, source.stiffnesspoly[tendon]
+                secant = source.stiffness[tendon] + excess * (further[0] + excess * further[1])
+                # The tangent, unless it pushes away: the rest acts as it is now.
+                tangent = source.stiffness[tendon] + excess * (2.0 * further[0] + 3.0 * excess * further[1])
+                stiffness = wp.max(tangent, 0.0)
+                force = (stiffness - secant) * excess
+            bounds, margin = source.range[tendon], source.margin[tendon]
             is_limited = has_bounds(source.limited[tendon], bounds)
-            table.lower[row] = wp.where(is_limited, bounds[0], -wp.inf)
-            table.upper[row] = wp.where(is_limited, bounds[1], wp.inf)
+            # A limit pushes from its margin on; wide margins balance in the middle.
+            middle = 0.5 * (bounds[0] + bounds[1])
+            table.lower[row] = wp.where(is_limited, wp.min(bounds[0] + margin, middle), -wp.inf)
+            table.upper[row] = wp.where(is_limited, wp.max(bounds[1] - margin, middle), wp.inf)
             table.limit_stiffness[row] = wp.where(is_limited, LIMIT_STIFFNESS, 0.0)
         else:
             gear = source.gear[actuator][0]
-            given = within(ctrl[actuator], source.ctrllimited[actuator], source.ctrlrange[actuator])
-            constant = source.gainprm[actuator][0] * given
-            by_length, by_speed = float(0.0), float(0.0)
-            if source.biastype[actuator] != _NONE:
-                bias = source.biasprm[actuator]
-                constant += bias[0]
-                by_length, by_speed = bias[1] * gear, bias[2] * gear
+            terms = actuator_terms(source, ctrl, actuator)
+            constant, by_length, by_speed = terms[0], terms[1], terms[2]
             now = constant + by_length * length + by_speed * speed
-            exerted = within(now, source.forcelimited[actuator], source.forcerange[actuator])
+            exerted = exerted_force(source, terms, actuator, length, speed)
+            if has_bounds(source.actuator_force_limited[tendon], source.actuator_force_range[tendon]):
+                rows = wp.vec2i(source.row_start[world], source.row_start[world + 1])
+                exerted = shared_force(source, ctrl, exerted, tendon, rows, length, speed)
             if exerted != now:
                 constant, by_length, by_speed = exerted, float(0.0), float(0.0)
             # What pushes away is no spring: it acts as it is now.
@@ -171,7 +227,10 @@ class FixedTendons:
         source = self._source = TendonSource()
         source.row_start = integers(np.searchsorted(world, np.arange(model.world_count + 1)))
         source.tendon, source.actuator = integers(tendon), integers(actuator)
-        for name in ("stiffness", "damping", "springlength", "limited", "range"):
+        for name in (
+            *("stiffness", "stiffnesspoly", "damping", "dampingpoly", "springlength", "limited", "range"),
+            *("margin", "actuator_force_limited", "actuator_force_range"),
+        ):
             setattr(source, name, find_attribute(model, f"mujoco:tendon_{name}"))
         for name in ("gear", "gainprm", "biasprm", "biastype"):
             setattr(source, name, find_attribute(model, f"mujoco:actuator_{name}"))

@@ -97,7 +97,12 @@ def acting_rows(model: Model) -> tuple[np.ndarray, np.ndarray]:
     is_fixed = (host_column(model, "type") == FIXED) & (host_column(model, "joint_num") > 0)
     limited, bounds = host_column(model, "limited"), host_column(model, "range")
     is_limited = (limited == 1) | ((limited == AUTO) & (bounds[:, 0] < bounds[:, 1]))
-    is_elastic = (host_column(model, "stiffness") != 0.0) | (host_column(model, "damping") != 0.0)
+    is_elastic = np.logical_or.reduce(
+        [
+            (host_column(model, name).reshape(len(limited), -1) != 0.0).any(axis=1)
+            for name in ("stiffness", "stiffnesspoly", "damping", "dampingpoly")
+        ]
+    )
     acts = is_fixed & (is_elastic | is_limited)
     tendon = np.flatnonzero(acts)
     actuator = np.flatnonzero(acting_actuators(model))

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF, FIXED, SolrefMode, WrapType
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF, FIXED, NO_LENGTH, SolrefMode, WrapType
 from pluriverse.solvers.mujoco.attributes.namespace_rows import (
     NO_ENTRY,
     as_columns,
@@ -114,7 +114,7 @@ class Tendons:
             )
             table.edit("tendon_range")[:, first:][unlimited] = (-FAR, FAR)
             length = values_of(rows, "tendon_springlength", own)
-            given = (length >= 0.0).any(axis=-1, keepdims=True)
+            given = (length != NO_LENGTH).any(axis=-1, keepdims=True)
             edit = table.edit("tendon_lengthspring")
             edit[:, first:] = np.where(given, _band(length), edit[:, first:])
             self._put_coefficients(table, rows, own, first)
@@ -288,7 +288,7 @@ def _limited(rows: ModelRows, limited: str, bounds: str, table: np.ndarray) -> n
 def _band(length: np.ndarray) -> np.ndarray:
     """Return the two rest lengths of a spring; the second may be missing."""
     result = np.array(length, dtype=np.float64)
-    result[..., 1] = np.where(result[..., 1] < 0.0, result[..., 0], result[..., 1])
+    result[..., 1] = np.where(result[..., 1] == NO_LENGTH, result[..., 0], result[..., 1])
     return result
 
 

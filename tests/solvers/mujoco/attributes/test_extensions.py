@@ -177,6 +177,13 @@ MECHANISMS = {
         <motor joint="r" gear="3"/><position joint="x" kp="30"/><velocity joint="z" kv="3"/>
         <position tendon="t" kp="4" forcerange="-1 1"/>
       </actuator>""",
+    "rest lengths below 0": "<worldbody>"
+    + HINGE.format("", INNER.format(""))
+    + """</worldbody>
+      <tendon>
+        <fixed name="t" stiffness="20" springlength="-0.5"><joint joint="p" coef="1"/></fixed>
+        <fixed name="u" stiffness="9" springlength="-2 -1"><joint joint="q" coef="1"/></fixed>
+      </tendon>""",
     "adhesion": """
       <worldbody>
         <geom type="plane" size="1 1 1"/>
