@@ -18,6 +18,18 @@ class UnsupportedFeatureWarning(PluriverseWarning):
 
 def warn_of_unsupported(model: Model) -> None:
     """Warn if a model has spatial tendons, general actuators and the like, which SolverSAP leaves out."""
+    found = describe_unsupported(model)
+    if found:
+        remedy = "Use that solver"
+        if _count_actuators(model):
+            remedy += (
+                "; without register_custom_attributes(), importers make drives of actuators where they can"
+            )
+        warnings.warn(f"SolverSAP: {found}. {remedy}.", UnsupportedFeatureWarning, stacklevel=4)
+
+
+def describe_unsupported(model: Model) -> str:
+    """Return what of a model only SolverMuJoCo simulates, as a text without a remedy; empty if nothing."""
     counts = {
         "spatial tendons": _count_spatial(model),
         "fixed tendons with dry friction or armature": _count(
@@ -25,19 +37,21 @@ def warn_of_unsupported(model: Model) -> None:
         ),
         "constraints between tendons": model.custom_frequency_counts.get("mujoco:tendon_equality", 0),
         "general actuators": _count_actuators(model),
-        "contact pairs that their shapes do not make": _count_pairs(model),
+        "contact pairs of shapes that do not collide": _count_idle_pairs(model),
         "joint axes with a spring of their own": _count(model, "mujoco:dof_passive_stiffness"),
         "worlds with a fluid": _count(model, "mujoco:density", "mujoco:viscosity"),
     }
     found = [f"{count} {what}" for what, count in counts.items() if count]
+    parts = []
     if found:
-        warnings.warn(
-            f"SolverSAP: the model has {', '.join(found)} in model.mujoco, which act in SolverMuJoCo only. "
-            "Use that solver; without register_custom_attributes(), importers make drives of actuators where "
-            "they can.",
-            UnsupportedFeatureWarning,
-            stacklevel=4,
+        parts.append(f"the model has {', '.join(found)} in model.mujoco, which act in SolverMuJoCo only")
+    rubbing = _count_rubbing_pairs(model)
+    if rubbing:
+        parts.append(
+            f"the shapes of {rubbing} contact pairs in model.mujoco touch with their own friction, in "
+            "SolverMuJoCo with that of the pair"
         )
+    return "; ".join(parts)
 
 
 def _count(model: Model, *keys: str) -> int:
@@ -47,17 +61,30 @@ def _count(model: Model, *keys: str) -> int:
     return int(np.count_nonzero(np.logical_or.reduce(found))) if found else 0
 
 
-def _count_pairs(model: Model) -> int:
-    """Return how many contact pairs have shapes that do not collide, or rub otherwise than the pair says."""
+def _pairs(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shapes of each contact pair, shape [pair, 2], and whether both collide, shape [pair]."""
     ends = [find_attribute(model, f"mujoco:pair_geom{number}") for number in (1, 2)]
     if model.custom_frequency_counts.get("mujoco:pair", 0) == 0 or None in ends:
+        return np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=bool)
+    shapes = np.stack([end.numpy() for end in ends], axis=1)
+    flags = model.shape_flags.numpy()[shapes]
+    return shapes, ((shapes >= 0) & (flags & ShapeFlags.COLLIDE_SHAPES != 0)).all(axis=1)
+
+
+def _count_idle_pairs(model: Model) -> int:
+    """Return how many contact pairs have a shape that does not collide."""
+    return int(np.count_nonzero(~_pairs(model)[1]))
+
+
+def _count_rubbing_pairs(model: Model) -> int:
+    """Return how many contact pairs have shapes that touch, but rub otherwise than the pair says."""
+    shapes, collides = _pairs(model)
+    if not len(shapes):
         return 0
     friction, condim = (model.custom_arrays[f"mujoco:pair_{name}"].numpy() for name in ("friction", "condim"))
     sliding = np.where(condim[:, None] == 1, 0.0, friction[:, :2])
-    shapes = np.stack([end.numpy() for end in ends], axis=1)
-    collides = (shapes >= 0) & (model.shape_flags.numpy()[shapes] & ShapeFlags.COLLIDE_SHAPES != 0)
-    rubs_alike = np.isclose(model.shape_material_mu.numpy()[shapes], sliding)
-    return int(np.count_nonzero(~(collides & rubs_alike).all(axis=1)))
+    rubs_alike = np.isclose(model.shape_material_mu.numpy()[shapes], sliding).all(axis=1)
+    return int(np.count_nonzero(collides & ~rubs_alike))
 
 
 def _count_actuators(model: Model) -> int:
