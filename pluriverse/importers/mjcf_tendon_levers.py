@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.importers.mjcf_enums import MjEq, MjTrn, MjWrap
+from pluriverse.importers.mjcf_enums import MjEq, MjJoint, MjTrn, MjWrap
 
 
 def tendon_levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]]:
@@ -39,6 +39,18 @@ def tendon_levers(model: Any, actuator: int) -> Mapping[int, tuple[float, float]
 def is_fixed_tendon(model: Any, tendon: int) -> bool:
     """Return whether the length of a tendon is a sum of joint coordinates."""
     return bool(np.all(model.wrap_type[_wraps(model, tendon)] == MjWrap.JOINT))
+
+
+def passes_rotation(model: Any, tendon: int) -> bool:
+    """Return whether a fixed tendon passes a ball or free joint.
+
+    Its length has the first coordinate of the joint, which of a ball joint is the real part of a quaternion
+    and no angle. MuJoCo pulls at the first degree of freedom nonetheless.
+    """
+    if not is_fixed_tendon(model, tendon):
+        return False
+    kinds = model.jnt_type[model.wrap_objid[_wraps(model, tendon)]]
+    return bool(np.isin(kinds, (MjJoint.BALL, MjJoint.FREE)).any())
 
 
 def _wraps(model: Any, tendon: int) -> slice:

@@ -5,7 +5,7 @@ import numpy as np
 from pluriverse.importers.mjcf_rows import report_rows
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.mjcf_switches import disabled_flags
-from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon
+from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon, passes_rotation
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport
 
@@ -25,6 +25,9 @@ def report_unsupported(source: MjcfSource, options: MjcfSettings, report: Import
         name = model.tendon(number).name or f"tendon {number}"
         if not is_fixed_tendon(model, number):
             report.add("spatial tendon", name, "it exerts nothing")
+        elif passes_rotation(model, number):
+            options["custom"].namespace.keeps("fixed tendon over a ball or free joint", name)
+            report.add("fixed tendon over a ball or free joint", name, "it exerts nothing")
         elif model.tendon_frictionloss[number] != 0.0 or model.tendon_armature[number] != 0.0:
             options["custom"].namespace.keeps("frictionloss, armature of a tendon", name)
             report.add("frictionloss, armature of a tendon", name, "it has none")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pluriverse as pv
+from pluriverse.solvers.sap.unsupported import UnsupportedFeatureWarning
 from pluriverse.solvers.springs import no_tendons
 from pluriverse.warnings import AssetWarning, FrozenWorldWarning
 
@@ -124,6 +125,29 @@ def test_a_limit_pushes_from_its_margin_on(margin, length):
     # MuJoCo's limits give way by some thousandths.
     assert data.ten_length[0] == pytest.approx(length, abs=0.01)
     assert q[0] - 0.5 * q[2] == pytest.approx(length, abs=0.001)
+
+
+def test_a_tendon_over_a_ball_joint_is_left_out_and_named():
+    """Its length is a part of a quaternion, so SolverSAP leaves it out, as importer and solver tell."""
+    xml = """<mujoco><worldbody><body><joint name="j" type="ball"/><geom size="0.1" pos="0 0 -0.3"/></body>
+      </worldbody><tendon><fixed name="t" stiffness="5" springlength="0.3"><joint joint="j" coef="1"/></fixed>
+      </tendon></mujoco>"""
+    builder = pv.ModelBuilder()
+    with pytest.warns(AssetWarning, match=r"fixed tendon over a ball or free joint .t.: it exerts nothing"):
+        report = builder.add_mjcf(xml)
+    assert "kept in model.mujoco, which SolverMuJoCo uses" in report.losses[0].consequence
+    model = builder.finalize("cpu")
+    with pytest.warns(UnsupportedFeatureWarning, match="1 fixed tendons over ball or free joints"):
+        solver = pv.SolverSAP(model)
+    simulation = pv.Simulation(model, solver, dt=0.002)
+    simulation.step(50)
+    np.testing.assert_allclose(simulation.state.joint_q.numpy(), [0.0, 0.0, 0.0, 1.0], atol=1e-6)
+    pushed = pv.Simulation(model, pv.SolverMuJoCo(model), dt=0.002)
+    pushed.step(50)
+    reference = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(reference)
+    mujoco.mj_step(reference, data, 50)
+    np.testing.assert_allclose(pushed.state.joint_q.numpy(), data.qpos[[1, 2, 3, 0]], atol=1e-4)
 
 
 @pytest.mark.parametrize("solver", [pv.SolverSAP, pv.SolverMuJoCo])

@@ -54,12 +54,11 @@ def check_rows(model: Model) -> None:
         f"passes a joint that does not exist. Give tendon_joint of 0 to {model.joint_count - 1}.",
     )
     first, end = (model.joint_qd_start.numpy()[joint[entry] + shift] for shift in (0, 1))
-    coords = np.diff(model.joint_q_start.numpy())[joint[entry]]
     given = np.where(dof[entry] >= 0, dof[entry], first)
     refuse_entry(
-        (given < first) | (given >= end) | (coords != end - first),
-        "passes a degree of freedom that is none of its joint, or a ball or free joint. Give "
-        "tendon_joint_dof of a joint with axes.",
+        (given < first) | (given >= end),
+        "passes a degree of freedom that is none of its joint. Give tendon_joint_dof of one that it has, or "
+        "-1 for its first.",
     )
     world = world_of_dofs(model, given)
     least, most = np.full(count, model.world_count), np.full(count, -1)
@@ -89,12 +88,27 @@ def joint_rows(model: Model, tendons: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return start, np.arange(start[-1]) + np.repeat(first, counts)
 
 
+def simulated_tendons(model: Model) -> np.ndarray:
+    """Return which tendons SolverSAP has, shape [tendon]: fixed ones over joints that move along axes.
+
+    The coordinates of a ball or free joint are no lengths whose rates are its velocities.
+    """
+    own = np.flatnonzero((host_column(model, "type") == FIXED) & (host_column(model, "joint_num") > 0))
+    start, entry = joint_rows(model, own)
+    joint = host_column(model, "joint")[entry]
+    dofs, coords = (np.diff(first.numpy())[joint] for first in (model.joint_qd_start, model.joint_q_start))
+    turns = np.bincount(
+        np.repeat(own, np.diff(start))[dofs != coords], minlength=len(host_column(model, "type"))
+    )
+    result: np.ndarray = np.isin(np.arange(len(turns)), own) & (turns == 0)
+    return result
+
+
 def acting_rows(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Return the tendon and the actuator, -1 for none, of each spring that a model has, by world."""
     none = np.zeros(0, dtype=np.int64)
     if not model.custom_frequency_counts.get("mujoco:tendon", 0):
         return none, none
-    is_fixed = (host_column(model, "type") == FIXED) & (host_column(model, "joint_num") > 0)
     limited, bounds = host_column(model, "limited"), host_column(model, "range")
     is_limited = (limited == 1) | ((limited == AUTO) & (bounds[:, 0] < bounds[:, 1]))
     is_elastic = np.logical_or.reduce(
@@ -103,7 +117,7 @@ def acting_rows(model: Model) -> tuple[np.ndarray, np.ndarray]:
             for name in ("stiffness", "stiffnesspoly", "damping", "dampingpoly")
         ]
     )
-    acts = is_fixed & (is_elastic | is_limited)
+    acts = simulated_tendons(model) & (is_elastic | is_limited)
     tendon = np.flatnonzero(acts)
     actuator = np.flatnonzero(acting_actuators(model))
     if len(actuator):
@@ -130,9 +144,10 @@ def acting_actuators(model: Model) -> np.ndarray:
         for name in ("trntype", "trnid", "dyntype", "gaintype", "biastype")
     )
     on_tendon = (kind == TrnType.TENDON) & (target[:, 0] >= 0)
-    is_fixed = host_column(model, "type")[np.where(on_tendon, target[:, 0], 0)] == FIXED
+    is_simulated = simulated_tendons(model)[np.where(on_tendon, target[:, 0], 0)]
     is_linear = (dynamics == 0) & (gain == GAIN_FIXED) & np.isin(bias, (BIAS_NONE, BIAS_AFFINE))
-    return on_tendon & is_fixed & is_linear & (source.numpy() == CtrlSource.CTRL_DIRECT)
+    is_direct = source.numpy() == CtrlSource.CTRL_DIRECT
+    return on_tendon & is_simulated & is_linear & is_direct
 
 
 def world_of_dofs(model: Model, dofs: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ import numpy as np
 
 from pluriverse.model import Model
 from pluriverse.model.attributes import find_attribute
-from pluriverse.mujoco_attributes.choices import SPATIAL, CtrlSource, TrnType
-from pluriverse.solvers.sap.tendon_rows import acting_actuators
+from pluriverse.mujoco_attributes.choices import FIXED, SPATIAL, CtrlSource, TrnType
+from pluriverse.solvers.sap.tendon_rows import acting_actuators, simulated_tendons
 from pluriverse.types import JointTargetMode, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
@@ -32,6 +32,7 @@ def describe_unsupported(model: Model) -> str:
     """Return what of a model only SolverMuJoCo simulates, as a text without a remedy; empty if nothing."""
     counts = {
         "spatial tendons": _count_spatial(model),
+        "fixed tendons over ball or free joints": _count_over_rotations(model),
         "fixed tendons with dry friction or armature": _count(
             model, "mujoco:tendon_frictionloss", "mujoco:tendon_armature"
         ),
@@ -111,3 +112,12 @@ def _count_actuators(model: Model) -> int:
 def _count_spatial(model: Model) -> int:
     kinds = find_attribute(model, "mujoco:tendon_type")
     return 0 if kinds is None else int(np.count_nonzero(kinds.numpy() == SPATIAL))
+
+
+def _count_over_rotations(model: Model) -> int:
+    if not model.custom_frequency_counts.get("mujoco:tendon", 0):
+        return 0
+    is_fixed, joints = (
+        model.custom_arrays[f"mujoco:tendon_{name}"].numpy() for name in ("type", "joint_num")
+    )
+    return int(np.count_nonzero((is_fixed == FIXED) & (joints > 0) & ~simulated_tendons(model)))
