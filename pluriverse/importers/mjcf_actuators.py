@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.actuator_drives import ActuatorTerm, set_drive, symmetric_limit
-from pluriverse.importers.description import DofDescription, RobotDescription
+from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.mjcf_enums import MjJoint, MjTrn
 from pluriverse.importers.mjcf_rows import actuator_count, unkept_actuator
 from pluriverse.importers.mjcf_source import MjcfSource
-from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon, tendon_levers
+from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon, passes_rotation, tendon_levers
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.mujoco_attributes.choices import BIAS_AFFINE, BIAS_NONE, GAIN_AFFINE, GAIN_FIXED
@@ -51,19 +51,23 @@ def add_drives(
         name = model.actuator(actuator).name or f"actuator {actuator}"
         levers = _levers(model, actuator)
         reason = _unsupported(model, actuator, levers, link_of_joint, robot)
-        if reason and is_linear_on_tendon(model, actuator) and not unkept_actuator(source, actuator, options):
-            report.add("actuator of a tendon", name, "control.mujoco.ctrl commands it", ImportSeverity.NOTE)
-            continue
+        unkept = unkept_actuator(source, actuator, options)
+        if not reason:
+            _reflect(model, actuator, name, levers, link_of_joint, robot, options, report)
+        if reason and is_linear_on_tendon(model, actuator):
+            if not unkept:
+                _report_on_tendon(model, actuator, name, options, report)
+                continue
+            reason = unkept
         if reason:
-            if not unkept_actuator(source, actuator, options):
+            if not unkept:
                 namespace.keeps(f"actuator: {reason}", name)
             report.add(f"actuator: {reason}", name, "it exerts nothing")
             continue
         control = float(controls[model.actuator_ctrladr[actuator]])
+        limit = _force_limit(model, actuator, name, report)
         for joint, lever in levers.items():
-            dof = robot.links[link_of_joint[joint]].joint.dof
-            assert dof is not None
-            term = _term(model, actuator, name, control, dof, lever, options, report)
+            term = _term(model, actuator, name, control, lever, limit, report)
             terms.setdefault(joint, []).append(term)
         if term.ke > 0.0 or term.kd > 0.0:
             servos[actuator] = 0 if term.ke > 0.0 else 1
@@ -85,13 +89,43 @@ def add_drives(
 
 def is_linear_on_tendon(model: Any, actuator: int) -> bool:
     """Return whether an actuator pulls a fixed tendon as a motor or a servo does."""
-    return (
-        int(model.actuator_trntype[actuator]) == MjTrn.TENDON
-        and is_fixed_tendon(model, int(model.actuator_trnid[actuator, 0]))
-        and int(model.actuator_dyntype[actuator]) == 0
-        and int(model.actuator_gaintype[actuator]) == GAIN_FIXED
-        and int(model.actuator_biastype[actuator]) in (BIAS_NONE, BIAS_AFFINE)
-    )
+    return int(model.actuator_trntype[actuator]) == MjTrn.TENDON and not _unlike_servo(model, actuator)
+
+
+def _unlike_servo(model: Any, actuator: int) -> str:
+    """Return why an actuator on a tendon does not pull it as a motor or a servo does, or an empty text."""
+    tendon = int(model.actuator_trnid[actuator, 0])
+    if not is_fixed_tendon(model, tendon):
+        return "its tendon is spatial"
+    if passes_rotation(model, tendon):
+        return "its tendon passes a ball or free joint"
+    if int(model.actuator_dyntype[actuator]) != 0:
+        return "it has activation dynamics, and pulls a tendon"
+    if int(model.actuator_gaintype[actuator]) != GAIN_FIXED or int(model.actuator_biastype[actuator]) not in (
+        BIAS_NONE,
+        BIAS_AFFINE,
+    ):
+        return "it pulls a tendon with a gain or bias that is none of a motor or servo"
+    return ""
+
+
+def _report_on_tendon(
+    model: Any, actuator: int, name: str, options: MjcfSettings, report: ImportReport
+) -> None:
+    """Report that an actuator stays on its tendon, and what it lacks there."""
+    report.add("actuator of a tendon", name, "control.mujoco.ctrl commands it", ImportSeverity.NOTE)
+    for quantity, fields in (("armature", ("armature",)), ("damping", ("damping", "dampingpoly"))):
+        if any(_has(model, field, actuator) for field in fields):
+            options["custom"].namespace.keeps(f"{quantity} of an actuator on a tendon", name)
+            report.add(f"{quantity} of an actuator on a tendon", name, "it has none")
+    if _has(model, "delay", actuator):
+        report.add("delay of an actuator", name, "its force follows the control at once")
+
+
+def _has(model: Any, field: str, actuator: int) -> bool:
+    """Return whether a field of an actuator, which older versions of MuJoCo may lack, is not 0."""
+    table = getattr(model, f"actuator_{field}", None)
+    return table is not None and bool(np.any(table[actuator] != 0.0))
 
 
 def _is_on_joint(model: Any, actuator: int) -> bool:
@@ -120,10 +154,6 @@ def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescript
             continue
         gain, bias = float(model.actuator_gainprm[actuator, 0]), model.actuator_biasprm[actuator, :3]
         low, high = model.actuator_forcerange[actuator]
-        changed = [
-            getattr(model, f"actuator_{name}", None)
-            for name in ("damping", "dampingpoly", "armature", "delay")
-        ]
         plain = (
             int(model.actuator_gaintype[actuator]) == GAIN_FIXED
             and int(model.actuator_biastype[actuator]) == BIAS_AFFINE
@@ -131,7 +161,9 @@ def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescript
             and bias[0] == 0.0
             # The effort limit of a drive applies to its joint, and would also limit the forces of tendons.
             and (not model.actuator_forcelimited[actuator] or (low == -high and only_on_joints))
-            and not any(table is not None and np.any(table[actuator] != 0.0) for table in changed)
+            and not any(
+                _has(model, field, actuator) for field in ("damping", "dampingpoly", "armature", "delay")
+            )
         )
         if plain and gain > 0.0 and bias[1] == -gain:
             result[actuator] = 0
@@ -190,7 +222,8 @@ def _unsupported(
 ) -> str:
     """Return why an actuator cannot be a drive of `joints`, or an empty text."""
     if not joints:
-        return "its transmission is not a joint"
+        on_tendon = int(model.actuator_trntype[actuator]) == MjTrn.TENDON
+        return (_unlike_servo(model, actuator) if on_tendon else "") or "its transmission is not a joint"
     if not link_of_joint.keys() >= set(joints):
         return "its joint was removed by floating=False"
     if any(robot.links[link_of_joint[joint]].joint.dof is None for joint in joints):
@@ -210,17 +243,80 @@ def _unsupported(
     return ""
 
 
+def _reflect(
+    model: Any,
+    actuator: int,
+    name: str,
+    levers: Mapping[int, tuple[float, float]],
+    link_of_joint: dict[int, int],
+    robot: RobotDescription,
+    options: MjcfSettings,
+    report: ImportReport,
+) -> None:
+    """Add rotor inertia and friction of an actuator to its joints, reflected through the gear.
+
+    The actuator has none from now on: its row in the namespace `mujoco` would add them again.
+    """
+    gear = float(model.actuator_gear[model.actuator_outadr[actuator], 0])
+    for quantity, factor in (("armature", options["armature_scale"]), ("damping", 1.0)):
+        if not _has(model, quantity, actuator):
+            continue
+        table = getattr(model, f"actuator_{quantity}")
+        for joint, (lever, advance) in levers.items():
+            dof = robot.links[link_of_joint[joint]].joint.dof
+            assert dof is not None
+            reflected = factor * gear**2 * lever * advance * float(np.ravel(table[actuator])[0])
+            setattr(dof, quantity, (getattr(dof, quantity) or 0.0) + reflected)
+        table[actuator] = 0.0
+    if _has(model, "dampingpoly", actuator):
+        report.add("nonlinear damping of an actuator", name, "only the linear part acts")
+
+
+def _force_limit(model: Any, actuator: int, name: str, report: ImportReport) -> float:
+    """Return the bound of the force of an actuator before its gear [N or N·m], inf for none."""
+    limit = np.inf
+    if model.actuator_forcelimited[actuator]:
+        low, high = model.actuator_forcerange[actuator]
+        limit = symmetric_limit(float(low), float(high), name, "forcerange", report)
+    if int(model.actuator_trntype[actuator]) == MjTrn.TENDON:
+        limit = min(limit, _tendon_force_limit(model, int(model.actuator_trnid[actuator, 0]), report))
+    return limit
+
+
+def _tendon_force_limit(model: Any, tendon: int, report: ImportReport) -> float:
+    """Return the bound of the force that the actuators of a tendon exert together [N], inf for none.
+
+    Each drive has its own limit, so of several actuators each is limited by it.
+    """
+    if not model.tendon_actfrclimited[tendon]:
+        return np.inf
+    name = model.tendon(tendon).name or f"tendon {tendon}"
+    acting = [
+        actuator
+        for actuator in range(actuator_count(model))
+        if int(model.actuator_trntype[actuator]) == MjTrn.TENDON
+        and int(model.actuator_trnid[actuator, 0]) == tendon
+    ]
+    if len(acting) > 1:
+        report.add(
+            "actuatorfrcrange of a tendon with several actuators",
+            name,
+            "it limits each of its actuators and not their sum",
+        )
+    low, high = (float(bound) for bound in model.tendon_actfrcrange[tendon])
+    return symmetric_limit(low, high, name, "actuatorfrcrange", report)
+
+
 def _term(
     model: Any,
     actuator: int,
     name: str,
     control: float,
-    dof: DofDescription,
     lever: tuple[float, float],
-    options: MjcfSettings,
+    limit: float,
     report: ImportReport,
 ) -> ActuatorTerm:
-    """Return what an actuator exerts on a joint; for `lever` see `tendon_levers`."""
+    """Return what an actuator of limited force exerts on a joint; for `lever` see `tendon_levers`."""
     gear = float(model.actuator_gear[model.actuator_outadr[actuator], 0])
     force, length = gear * lever[0], gear * lever[1]
     gain = float(model.actuator_gainprm[actuator, 0])
@@ -229,19 +325,9 @@ def _term(
         bias = np.array(model.actuator_biasprm[actuator, :3])
     if int(model.actuator_dyntype[actuator]) != 0:
         report.add("activation dynamics of an actuator", name, "its force follows the control at once")
-    delay = getattr(model, "actuator_delay", None)
-    if delay is not None and np.any(delay[actuator] != 0.0):
+    if _has(model, "delay", actuator):
         report.add("delay of an actuator", name, "its force follows the control at once")
-    # Rotor inertia and friction of the actuator itself, reflected through the gear.
-    for quantity, factor in (("armature", options["armature_scale"]), ("damping", 1.0)):
-        table = getattr(model, f"actuator_{quantity}", None)
-        if table is not None and np.any(table[actuator] != 0.0):
-            reflected = factor * force * length * float(np.ravel(table[actuator])[0])
-            setattr(dof, quantity, (getattr(dof, quantity) or 0.0) + reflected)
-    limit, offset_range = np.inf, (-np.inf, np.inf)
-    if model.actuator_forcelimited[actuator]:
-        low, high = model.actuator_forcerange[actuator]
-        limit = symmetric_limit(float(low), float(high), name, "forcerange", report)
+    offset_range = (-np.inf, np.inf)
     first = int(model.actuator_ctrladr[actuator])
     if model.actuator_ctrllimited[first]:
         low, high = (float(bound) for bound in model.actuator_ctrlrange[first])

@@ -40,7 +40,9 @@ def report_rows(source: MjcfSource, options: MjcfSettings, report: ImportReport)
             name = getattr(model, field)(index).name or f"{kind} {index}"
             is_spatial = field == "tendon" and not is_fixed_tendon(model, index)
             feature = f"spatial {kind}" if is_spatial else kind
-            if options["scale"] != 1.0 and namespace.is_asked:
+            # SolverSAP has fixed tendons; what it makes of the others is reported for any scale.
+            is_common = field == "tendon" and not is_spatial
+            if options["scale"] != 1.0 and (namespace.is_asked or is_common):
                 report.add(feature, name, "it is left out, as the option scale does not scale it")
             elif options["scale"] == 1.0:
                 namespace.keeps(feature, name)

@@ -25,6 +25,8 @@ def report_unsupported(source: MjcfSource, options: MjcfSettings, report: Import
         name = model.tendon(number).name or f"tendon {number}"
         if not is_fixed_tendon(model, number):
             report.add("spatial tendon", name, "it exerts nothing")
+        elif options["scale"] != 1.0:
+            continue  # it is left out, as `report_rows` says
         elif passes_rotation(model, number):
             options["custom"].namespace.keeps("fixed tendon over a ball or free joint", name)
             report.add("fixed tendon over a ball or free joint", name, "it exerts nothing")

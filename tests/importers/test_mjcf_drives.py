@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pluriverse import ModelBuilder, SolverMuJoCo
-from pluriverse.importers import ImportSeverity
+from pluriverse.importers import AssetWarning, ImportSeverity
 from pluriverse.types import JointTargetMode
 from tests.importers.test_mjcf_elements import import_mjcf, pendulum
 
@@ -192,3 +192,79 @@ def test_a_gripper_stays_on_its_tendon_for_mujoco():
     model = SolverMuJoCo(builder.finalize("cpu")).mj_model
     assert list(model.actuator_trntype) == [mujoco.mjtTrn.mjTRN_TENDON]
     assert model.actuator_biasprm[0, 1] == -100.0
+
+
+def test_a_gripper_pulls_with_the_force_that_its_tendon_may_have():
+    """`actuatorfrcrange` of the tendon bounds the drives of the fingers as `forcerange` does."""
+    text = GRIPPER.replace('name="both"', 'name="both" actuatorfrcrange="-2 2"')
+    builder, report = import_mjcf(text)
+    assert not report.losses
+    data = mujoco.MjData(model := mujoco.MjModel.from_xml_string(text))
+    data.qpos[:] = [-2.0, 4.0]  # the servo would pull with its 9 N
+    mujoco.mj_forward(model, data)
+    efforts = [drive_effort(builder, dof, data.qpos[dof], 0.0) for dof in (0, 1)]
+    np.testing.assert_allclose(efforts, data.qfrc_actuator, rtol=1e-9)
+    several = text.replace("</actuator>", '<motor tendon="both"/></actuator>')
+    with pytest.warns(AssetWarning, match=r"several actuators \(both\): it limits each of its"):
+        import_mjcf(several)
+
+
+def test_what_a_motor_adds_to_its_joint_is_there_once():
+    """Armature and damping of a motor belong to the joint, and not to its row for SolverMuJoCo again."""
+    text = pendulum(rest='<actuator><motor joint="hinge" gear="2" armature="0.3" damping="0.4"/></actuator>')
+    builder, _ = import_mjcf(text)
+    ours = SolverMuJoCo(builder.finalize("cpu")).mj_model
+    model = mujoco.MjModel.from_xml_string(text)
+    inertia, force = [], []
+    for own in (ours, model):
+        data = mujoco.MjData(own)
+        data.qvel[:] = 1.0
+        mujoco.mj_forward(own, data)
+        full = np.zeros((1, 1))
+        mujoco.mj_fullM(own, data, full)
+        inertia.append(full[0, 0])
+        force.append(data.qfrc_passive[0])
+    assert inertia[0] == pytest.approx(inertia[1], rel=1e-6)
+    assert force[0] == pytest.approx(force[1], rel=1e-6)
+
+
+ON_TENDONS = """<mujoco><worldbody>
+  <site name="w"/>
+  <body><joint name="hinge" axis="0 1 0"/><geom size="0.1" pos="0 0 1"/><site name="s" pos="0 0 1"/></body>
+  <body pos="2 0 0"><joint name="ball" type="ball"/><geom size="0.1"/></body>
+</worldbody><tendon>
+  <fixed name="t"><joint joint="hinge" coef="1"/></fixed>
+  <fixed name="over a ball"><joint joint="ball" coef="1"/></fixed>
+  <spatial name="spatial"><site site="s"/><site site="w"/></spatial>
+</tendon><actuator>{actuator}</actuator></mujoco>"""
+REASONS = {
+    '<general tendon="t" dyntype="filter" dynprm="0.1"/>': "it has activation dynamics, and pulls a tendon",
+    '<general tendon="t" gaintype="affine" gainprm="1 2 0"/>': "it pulls a tendon with a gain or bias that",
+    '<motor tendon="over a ball"/>': "its tendon passes a ball or free joint",
+    '<motor tendon="spatial"/>': "its tendon is spatial",
+    '<motor site="s" gear="1 0 0 0 0 0"/>': "its transmission is not a joint",
+}
+
+
+@pytest.mark.parametrize("actuator", REASONS)
+def test_the_report_says_why_an_actuator_exerts_nothing(actuator):
+    """Each on a tendon has its own reason, although those of other tendons act."""
+    with pytest.warns(AssetWarning, match=f"actuator: {REASONS[actuator]}"):
+        _, report = import_mjcf(ON_TENDONS.format(actuator=actuator))
+    assert "actuator of a tendon" not in [entry.feature for entry in report.entries]
+
+
+def test_losses_of_an_actuator_on_a_tendon_are_reported():
+    """SolverSAP has no armature or damping of tendons' actuators."""
+    text = GRIPPER.replace("0 -2 0", "0 2 0").replace('gear="1.5"', 'gear="1.5" armature="1" damping="2"')
+    with pytest.warns(AssetWarning):
+        _, report = import_mjcf(text)
+    losses = {entry.feature: entry.consequence for entry in report.losses}
+    for quantity in ("armature", "damping"):
+        assert "it has none; kept in model.mujoco" in losses[f"{quantity} of an actuator on a tendon"]
+
+
+def test_fixed_tendons_that_a_scale_leaves_out_are_reported():
+    """Their coefficients would need units."""
+    with pytest.warns(AssetWarning, match=r"tendon .both.: it is left out, as the option scale"):
+        import_mjcf(GRIPPER, scale=2.0)
