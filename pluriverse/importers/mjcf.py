@@ -34,6 +34,7 @@ from pluriverse.importers.mjcf_switches import (
     apply_switches,
     disabled_flags,
     gravity_to_adopt,
+    switch_off_actuators,
 )
 from pluriverse.importers.mjcf_unsupported import report_unsupported
 from pluriverse.importers.option_checks import check_factor, check_hull_limit, read_patterns
@@ -71,6 +72,7 @@ def import_mjcf(
     check_numbers(document)
     if not custom.namespace.is_asked:
         apply_switches(document, report)
+    switch_off_actuators(document, report)
     label = free_label(builder, document.spec.modelname or "mjcf")
     robot = RobotDescription(label, document.name, filter_static_parent=False)
     report.label = robot.label

@@ -16,6 +16,7 @@ from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.mjcf_enums import MjJoint, MjTrn
 from pluriverse.importers.mjcf_rows import actuator_count, unkept_actuator
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.mjcf_switches import is_switched_off
 from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon, passes_rotation, tendon_levers
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
@@ -54,6 +55,8 @@ def add_drives(
         unkept = unkept_actuator(source, actuator, options)
         if not reason:
             _reflect(model, actuator, name, levers, link_of_joint, robot, options, report)
+        if is_switched_off(model, actuator):
+            continue
         if reason and is_linear_on_tendon(model, actuator):
             if not unkept:
                 _report_on_tendon(model, actuator, name, options, report)
@@ -144,8 +147,11 @@ def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescript
 
     Those on tendons are not: MuJoCo keeps a tendon's one force, in place of a drive for each of its joints.
     """
-    on_joints = [actuator for actuator in range(actuator_count(model)) if _is_on_joint(model, actuator)]
-    only_on_joints = len(on_joints) == actuator_count(model)
+    acting_at_all = [
+        actuator for actuator in range(actuator_count(model)) if not is_switched_off(model, actuator)
+    ]
+    on_joints = [actuator for actuator in acting_at_all if _is_on_joint(model, actuator)]
+    only_on_joints = len(on_joints) == len(acting_at_all)
     acting = Counter(int(model.actuator_trnid[actuator, 0]) for actuator in on_joints)
     result = {}
     for actuator in on_joints:
@@ -296,6 +302,7 @@ def _tendon_force_limit(model: Any, tendon: int, report: ImportReport) -> float:
         for actuator in range(actuator_count(model))
         if int(model.actuator_trntype[actuator]) == MjTrn.TENDON
         and int(model.actuator_trnid[actuator, 0]) == tendon
+        and not is_switched_off(model, actuator)
     ]
     if len(acting) > 1:
         report.add(

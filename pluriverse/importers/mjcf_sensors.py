@@ -14,6 +14,7 @@ from pluriverse.importers.frames import Frame, make_frame, quat_from_wxyz
 from pluriverse.importers.mjcf_enums import MjGeom, MjJoint, MjObj, MjTrn, MjWrap
 from pluriverse.importers.mjcf_observers import SensorElement
 from pluriverse.importers.mjcf_source import MjcfSource
+from pluriverse.importers.mjcf_switches import is_switched_off
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.types import GeoType
 
@@ -309,6 +310,8 @@ class SensorReader:
         target, gear = int(model.actuator_trnid[actuator, 0]), self._gear(actuator)
         transmission = int(model.actuator_trntype[actuator])
         if word == "actuatorfrc":
+            if is_switched_off(model, actuator):
+                raise _UnreadError("the group of its actuator is disabled, so it exerts nothing")
             if transmission != MjTrn.JOINT:
                 raise _UnreadError("the forces of actuators that are no drives stay inside SolverMuJoCo")
             acting = self._actuators_of(target)
@@ -334,6 +337,7 @@ class SensorReader:
             for actuator in range(len(model.actuator_trntype))
             if int(model.actuator_trntype[actuator]) == MjTrn.JOINT
             and int(model.actuator_trnid[actuator, 0]) == joint
+            and not is_switched_off(model, actuator)
         ]
 
     def _check_drives(self, actuators: list[int], name: str, joint: int) -> None:

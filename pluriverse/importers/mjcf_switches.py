@@ -2,7 +2,8 @@
 
 MuJoCo's `<flag>` disables contacts, limits, springs and so on of everything in a document. A model holds many
 documents, so here a switch acts on what its document adds: shapes that collide with nothing, joints without
-limits. In a builder for `SolverMuJoCo` alone flags are options of the whole model instead.
+limits. In a builder for `SolverMuJoCo` alone flags are options of the whole model instead. Actuators of
+disabled groups exert nothing in any builder.
 """
 
 from typing import Any
@@ -13,6 +14,7 @@ from pluriverse.builder.inputs import as_gravity
 from pluriverse.importers.frames import Frame
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.mujoco_attributes.choices import BIAS_NONE, GAIN_FIXED
 from pluriverse.types import Entity
 
 # Difference of two gravities that is worth a word [m/s²]: files say 9.8, 9.81 or 9.80665 and mean the same.
@@ -23,12 +25,23 @@ SWITCHES = {
     "limit": (("jnt_limited", "tendon_limited"), "its joints have no limits"),
     "frictionloss": (("dof_frictionloss", "tendon_frictionloss"), "its joints have no dry friction"),
     "equality": (("eq_active0",), "its equality constraints are disabled"),
-    "spring": (("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness"), "its joints have no springs"),
-    "damper": (("dof_damping", "dof_dampingpoly", "tendon_damping"), "its joints have no damping"),
+    "spring": (
+        ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"),
+        "its joints have no springs",
+    ),
+    "damper": (
+        (
+            *("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"),
+            *("actuator_damping", "actuator_dampingpoly"),
+        ),
+        "its joints have no damping",
+    ),
     "clampctrl": (("actuator_ctrllimited",), "its controls have no range"),
 }
 # Switched off together by the flag `constraint`.
 CONSTRAINTS = ("contact", "limit", "frictionloss", "equality")
+# Highest group of actuators that `actuatorgroupdisable` can name: it is a bit of an integer.
+GROUP_MAX = 30
 
 
 def apply_switches(source: MjcfSource, report: ImportReport) -> None:
@@ -41,6 +54,33 @@ def apply_switches(source: MjcfSource, report: ImportReport) -> None:
             if values is not None:
                 values[:] = 0
         report.add(f"option flag {name}=disable", "option", consequence, ImportSeverity.NOTE)
+
+
+def switch_off_actuators(source: MjcfSource, report: ImportReport) -> None:
+    """Let actuators of the groups in `actuatorgroupdisable` exert nothing, and note it.
+
+    Their compiled values say so from now on. They keep their places among the controls, and their armature
+    and damping, as in MuJoCo.
+    """
+    model = source.model
+    for actuator in range(int(model.nactuator)):
+        if not is_switched_off(model, actuator):
+            continue
+        model.actuator_gainprm[actuator] = 0.0
+        model.actuator_biasprm[actuator] = 0.0
+        # Muscles and others exert something, or divide by 0, with parameters of 0. How many controls a PID
+        # controller takes depends on its type, and it exerts nothing with gains of 0.
+        if int(model.actuator_ctrlnum[actuator]) == 1:
+            model.actuator_gaintype[actuator] = GAIN_FIXED
+        model.actuator_biastype[actuator] = BIAS_NONE
+        name = model.actuator(actuator).name or f"actuator {actuator}"
+        report.add("option actuatorgroupdisable", name, "it exerts nothing", ImportSeverity.NOTE)
+
+
+def is_switched_off(model: Any, actuator: int) -> bool:
+    """Return whether the group of an actuator is one that the document disables."""
+    group = int(model.actuator_group[actuator])
+    return 0 <= group <= GROUP_MAX and bool(int(model.opt.disableactuator) >> group & 1)
 
 
 def disabled_flags(source: MjcfSource) -> set[str]:

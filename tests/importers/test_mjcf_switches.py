@@ -140,3 +140,76 @@ def test_a_free_joint_has_its_losses(loss, make):
         mujoco.mj_step(model, data)
     assert abs(data.qpos[:3] - [0.1, 0.05, 2.0 - 0.5 * 9.81 * 0.1**2]).max() > 1e-3  # it is noticed
     np.testing.assert_allclose(stepped(builder, make)[:3], data.qpos[:3], rtol=0.0, atol=2.0 * SINGLE)
+
+
+GROUPS = """<mujoco><option timestep="0.002" integrator="implicitfast" actuatorgroupdisable="1 3"/><worldbody>
+  <body name="arm"><joint name="hinge" axis="0 1 0"/>
+    <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.02"/></body></worldbody>
+  <actuator>
+    <position name="stiff" joint="hinge" kp="60" group="1" armature="0.05" damping="0.5"/>
+    <muscle name="muscle" joint="hinge" force="20" lengthrange="-1 1" group="3"/>
+    <position name="soft" joint="hinge" kp="2" kv="0.1" group="2"/>
+    <motor name="pull" joint="hinge" group="1"/>
+  </actuator><keyframe><key ctrl="1 1 0.2 5"/></keyframe></mujoco>"""
+
+
+@pytest.mark.parametrize("registered", [False, True])
+@pytest.mark.parametrize("make", [pv.SolverSAP, pv.SolverMuJoCo])
+def test_actuators_of_disabled_groups_exert_nothing(make, registered):
+    """Their armature and damping stay, as in MuJoCo; the note names them; the others act."""
+    model = mujoco.MjModel.from_xml_string(GROUPS)
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_step(model, data, nstep=150)
+    builder = pv.ModelBuilder()
+    if registered:
+        pv.SolverMuJoCo.register_custom_attributes(builder)
+    with warnings.catch_warnings():
+        if not registered:  # nothing is left out, by the importer or the solver
+            warnings.simplefilter("error")
+        report = builder.add_mjcf(GROUPS, keyframe=0, strict=True)
+        notes = {entry.feature: entry.entities for entry in report.entries}
+        assert notes["option actuatorgroupdisable"] == ["stiff", "muscle", "pull"]
+        if registered and make is pv.SolverSAP:
+            return  # it has no actuator with damping of its own
+        q = stepped(builder, make, 150)
+    # Steps of first order: the two schemes differ by the acceleration times the step.
+    np.testing.assert_allclose(q, data.qpos, rtol=0.0, atol=SINGLE if make is pv.SolverMuJoCo else 5e-3)
+
+
+CURVED = """<mujoco><option timestep="0.002" integrator="implicitfast"><flag {flag}="disable"/></option>
+  <worldbody><body><joint name="hinge" axis="0 1 0"/>
+    <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.02"/></body></worldbody>
+  <tendon><fixed name="t" {tendon}><joint joint="hinge" coef="1"/></fixed></tendon>
+  <actuator><motor joint="hinge" {actuator}/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("make", [pv.SolverSAP, pv.SolverMuJoCo])
+@pytest.mark.parametrize(
+    ("flag", "tendon", "actuator"),
+    [
+        ("spring", 'stiffness="1 20 30" springlength="-0.5"', ""),
+        ("damper", 'damping="0.2 2 3"', ""),
+        ("damper", "", 'damping="2"'),
+    ],
+)
+def test_flags_disable_polynomials_and_losses_of_actuators(flag, tendon, actuator, make):
+    """Nothing of them remains: the arm falls as one without."""
+    xml = CURVED.format(flag=flag, tendon=tendon, actuator=actuator)
+    builder = pv.ModelBuilder()
+    builder.add_mjcf(xml)
+    expected = in_mujoco(xml)
+    bare = CURVED.format(flag=flag, tendon="", actuator="")
+    np.testing.assert_allclose(in_mujoco(bare), expected, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(stepped(builder, make), expected, rtol=0.0, atol=2e-3)
+
+
+def test_the_force_of_a_disabled_actuator_is_not_measured():
+    """Its sensor would read what the other actuators of the joint exert; the report says why it does not."""
+    sensors = '<sensor><actuatorfrc actuator="{}"/></sensor></mujoco>'
+    for actuator, count in (("stiff", 0), ("soft", 1)):
+        builder = pv.ModelBuilder()
+        report = builder.add_mjcf(GROUPS.replace("</mujoco>", sensors.format(actuator)))
+        reasons = [entry.consequence for entry in report.entries if entry.feature == "sensor actuatorfrc"]
+        assert len(reasons) == 1 - count
+        assert all("group of its actuator is disabled" in reason for reason in reasons)

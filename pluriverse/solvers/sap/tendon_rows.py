@@ -147,7 +147,18 @@ def acting_actuators(model: Model) -> np.ndarray:
     is_simulated = simulated_tendons(model)[np.where(on_tendon, target[:, 0], 0)]
     is_linear = (dynamics == 0) & (gain == GAIN_FIXED) & np.isin(bias, (BIAS_NONE, BIAS_AFFINE))
     is_direct = source.numpy() == CtrlSource.CTRL_DIRECT
-    return on_tendon & is_simulated & is_linear & is_direct
+    return on_tendon & is_simulated & is_linear & is_direct & ~idle_actuators(model)
+
+
+def idle_actuators(model: Model) -> np.ndarray:
+    """Return which actuators of a model exert nothing at any control, as those that a document disables."""
+    gain, bias, gainprm, biasprm = (
+        find_attribute(model, f"mujoco:actuator_{name}").numpy()
+        for name in ("gaintype", "biastype", "gainprm", "biasprm")
+    )
+    pulls = np.where(gain == GAIN_FIXED, gainprm[:, 0] != 0.0, (gainprm != 0.0).any(axis=1))
+    is_biased = (bias != BIAS_NONE) & ((bias != BIAS_AFFINE) | (biasprm[:, :3] != 0.0).any(axis=1))
+    return ~pulls & ~is_biased
 
 
 def world_of_dofs(model: Model, dofs: np.ndarray) -> np.ndarray:

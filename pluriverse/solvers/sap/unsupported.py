@@ -7,7 +7,7 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.model.attributes import find_attribute
 from pluriverse.mujoco_attributes.choices import FIXED, SPATIAL, CtrlSource, TrnType
-from pluriverse.solvers.sap.tendon_rows import acting_actuators, simulated_tendons
+from pluriverse.solvers.sap.tendon_rows import acting_actuators, idle_actuators, simulated_tendons
 from pluriverse.types import JointTargetMode, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
@@ -92,7 +92,7 @@ def _count_actuators(model: Model) -> int:
     """Return how many actuators act through `control.mujoco.ctrl` alone.
 
     Motors of joints with a drive are not among them: `Control.joint_f` and `joint_act` command these in every
-    solver. Nor are those on fixed tendons.
+    solver. Nor are those on fixed tendons, and those that exert nothing.
     """
     source = find_attribute(model, "mujoco:ctrl_source")
     if source is None or source.size == 0:
@@ -106,7 +106,7 @@ def _count_actuators(model: Model) -> int:
     mode = np.append(model.joint_target_mode.numpy(), JointTargetMode.NONE)[dof]
     is_effort = (mode != JointTargetMode.NONE) & (dynamics == 0) & (bias == 0)
     is_direct = source.numpy() == CtrlSource.CTRL_DIRECT
-    return int(np.count_nonzero(is_direct & ~is_effort & ~acting_actuators(model)))
+    return int(np.count_nonzero(is_direct & ~is_effort & ~acting_actuators(model) & ~idle_actuators(model)))
 
 
 def _count_spatial(model: Model) -> int:
