@@ -34,6 +34,7 @@ from pluriverse.importers.mjcf_switches import (
     apply_switches,
     disabled_flags,
     gravity_to_adopt,
+    move_limits_to_margins,
     switch_off_actuators,
 )
 from pluriverse.importers.mjcf_unsupported import report_unsupported
@@ -72,6 +73,7 @@ def import_mjcf(
     check_numbers(document)
     if not custom.namespace.is_asked:
         apply_switches(document, report)
+        move_limits_to_margins(document, report)
     switch_off_actuators(document, report)
     label = free_label(builder, document.spec.modelname or "mjcf")
     robot = RobotDescription(label, document.name, filter_static_parent=False)

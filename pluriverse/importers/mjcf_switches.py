@@ -1,4 +1,4 @@
-"""Switches of an MJCF document that a model expresses by its values, and its gravity.
+"""Switches and margins of an MJCF document that a model expresses by its values, and its gravity.
 
 MuJoCo's `<flag>` disables contacts, limits, springs and so on of everything in a document. A model holds many
 documents, so here a switch acts on what its document adds: shapes that collide with nothing, joints without
@@ -12,6 +12,7 @@ import numpy as np
 
 from pluriverse.builder.inputs import as_gravity
 from pluriverse.importers.frames import Frame
+from pluriverse.importers.mjcf_enums import MjJoint
 from pluriverse.importers.mjcf_source import MjcfSource
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.mujoco_attributes.choices import BIAS_NONE, GAIN_FIXED
@@ -81,6 +82,29 @@ def is_switched_off(model: Any, actuator: int) -> bool:
     """Return whether the group of an actuator is one that the document disables."""
     group = int(model.actuator_group[actuator])
     return 0 <= group <= GROUP_MAX and bool(int(model.opt.disableactuator) >> group & 1)
+
+
+def move_limits_to_margins(source: MjcfSource, report: ImportReport) -> None:
+    """Narrow the ranges of slides and hinges by the margins of their limits, which become 0, and note it.
+
+    MuJoCo's limit pushes wherever the distance to it is below the margin: it is a limit at that distance.
+    """
+    model = source.model
+    for joint in range(int(model.njnt)):
+        margin = float(model.jnt_margin[joint])
+        is_scalar = int(model.jnt_type[joint]) in (MjJoint.SLIDE, MjJoint.HINGE)
+        if not (margin != 0.0 and is_scalar and model.jnt_limited[joint]):
+            continue
+        low, high = (float(bound) for bound in model.jnt_range[joint])
+        middle = 0.5 * (low + high)  # where wider margins balance
+        model.jnt_range[joint] = min(low + margin, middle), max(high - margin, middle)
+        model.jnt_margin[joint] = 0.0
+        report.add(
+            "margin of a joint limit",
+            model.joint(joint).name or f"joint {joint}",
+            "its range is narrower by the margin, since the limit acts there",
+            ImportSeverity.NOTE,
+        )
 
 
 def disabled_flags(source: MjcfSource) -> set[str]:

@@ -223,3 +223,32 @@ def test_a_saved_world_keeps_the_range_of_its_controls(tmp_path):
     saved = mujoco.MjModel.from_xml_path(str(tmp_path / "world.xml"))
     np.testing.assert_allclose(saved.actuator_ctrlrange, [bounds], rtol=1e-6)
     assert saved.actuator_ctrllimited.all()
+
+
+@pytest.mark.parametrize("make", [pv.SolverSAP, pv.SolverMuJoCo])
+@pytest.mark.parametrize(("margin", "rest"), [(0.2, 0.3), (1.0, -0.25)])
+def test_a_joint_limit_pushes_from_its_margin_on(make, margin, rest):
+    """An arm rests at the range minus the margin, where wide margins balance in the middle of the range."""
+    joint = f'axis="0 1 0" range="-1 0.5" margin="{margin}" damping="1"'
+    xml = LIMITED.format(joint="").replace('axis="0 0 1" ', joint)
+    builder, report = imported(xml, registered=False, strict=True)
+    assert [str(entry) for entry in report.entries] == [
+        "margin of a joint limit (hinge): its range is narrower by the margin, since the limit acts there"
+    ]
+    np.testing.assert_allclose(builder.joint_limit_upper, rest)
+    expected, _ = in_mujoco(xml, 2000)
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, make(model), dt=DT) as simulation:
+        simulation.step(2000)
+        found = simulation.state.joint_q.numpy()[0]
+    # MuJoCo's limits give way under the weight.
+    assert expected[0] == pytest.approx(rest, abs=0.02)
+    assert found == pytest.approx(expected[0], abs=SINGLE if make is pv.SolverMuJoCo and margin < 1 else 0.02)
+
+
+def test_a_margin_that_is_kept_for_mujoco_is_named_by_solver_sap():
+    """In a builder for MuJoCo alone ranges and margins are those of the file; SolverSAP has no margins."""
+    builder, _ = imported(LIMITED.format(joint='range="-1 0.5" margin="0.2"'))
+    assert builder.joint_limit_upper.tolist() == [0.5]
+    with pytest.warns(pv.warnings.PluriverseWarning, match="1 joint limits with a margin"):
+        pv.SolverSAP(builder.finalize("cpu"))

@@ -11,6 +11,9 @@ from pluriverse.solvers.sap.tendon_rows import acting_actuators, idle_actuators,
 from pluriverse.types import JointTargetMode, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
+# Bounds of joints [m or rad] from this value on are none, as the builder's default.
+LIMIT_NONE = 1e9
+
 
 class UnsupportedFeatureWarning(PluriverseWarning):
     """A model has forces that only another solver knows."""
@@ -40,6 +43,7 @@ def describe_unsupported(model: Model) -> str:
         "general actuators": _count_actuators(model),
         "contact pairs of shapes that do not collide": _count_idle_pairs(model),
         "joint axes with a spring of their own": _count(model, "mujoco:dof_passive_stiffness"),
+        "joint limits with a margin": _count_margins(model),
         "worlds with a fluid": _count(model, "mujoco:density", "mujoco:viscosity"),
     }
     found = [f"{count} {what}" for what, count in counts.items() if count]
@@ -121,3 +125,13 @@ def _count_over_rotations(model: Model) -> int:
         model.custom_arrays[f"mujoco:tendon_{name}"].numpy() for name in ("type", "joint_num")
     )
     return int(np.count_nonzero((is_fixed == FIXED) & (joints > 0) & ~simulated_tendons(model)))
+
+
+def _count_margins(model: Model) -> int:
+    """Return how many axes have a limit that pushes before it is reached."""
+    margin = find_attribute(model, "mujoco:limit_margin")
+    if margin is None:
+        return 0
+    lower, upper = model.joint_limit_lower.numpy(), model.joint_limit_upper.numpy()
+    is_limited = (lower > -LIMIT_NONE) | (upper < LIMIT_NONE)
+    return int(np.count_nonzero(is_limited & (margin.numpy() != 0.0)))
