@@ -17,6 +17,7 @@ from pluriverse.gymapi.values import Quat, Transform, Vec3
 from pluriverse.importers import AssetWarning, ImportReport
 from pluriverse.importers.mjcf_repair import LOCKED
 from pluriverse.model_builder import ModelBuilder
+from pluriverse.mujoco_attributes.choices import CtrlSource, TrnType
 from pluriverse.types import GeoType, JointTargetMode, JointType, ShapeFlags
 
 # Contact stiffness of shapes without compliance [N/m]. It is far above what a step resolves, so that the
@@ -133,6 +134,7 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
 
     builder = asset_builder(options)
     report = read(builder, False)
+    _leave_motors_to_dofs(builder)
     # The script sets the targets, whatever control range the actuators have in the file.
     builder.joint_target_lower[:], builder.joint_target_upper[:] = -np.inf, np.inf
     # Contacts of a file rotate freely unless its condim says otherwise; this API has no condim per shape.
@@ -163,6 +165,21 @@ def load_mjcf(root: str, filename: str, options: AssetOptions) -> Asset:
     asset.read_visuals = lambda: _read_visuals(read, options, report)
     _add_tendons(asset, model)
     return asset
+
+
+def _leave_motors_to_dofs(builder: ModelBuilder) -> None:
+    """Let motors of joints be the drives of their DOFs alone, which this API commands by efforts.
+
+    Nothing here writes the controls that they would follow otherwise.
+    """
+    kind, source, gain, bias = (
+        builder.custom_attributes[f"mujoco:{name}"].values
+        for name in ("actuator_trntype", "ctrl_source", "actuator_gaintype", "actuator_biastype")
+    )
+    for row in range(builder.custom_frequency_count("mujoco:actuator")):
+        is_motor = not gain[row] and not bias[row] and source[row] == CtrlSource.CTRL_DIRECT
+        if is_motor and kind[row] in (TrnType.JOINT, TrnType.JOINT_IN_PARENT):
+            source[row] = CtrlSource.JOINT_TARGET
 
 
 def _note_merged_links(asset: Asset, report: ImportReport, own_name: Callable[[str], str]) -> None:

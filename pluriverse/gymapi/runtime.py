@@ -1,5 +1,6 @@
 """Runtime: a prepared sim. Its model, the loop, and the calls before and after each step."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -58,8 +59,19 @@ def make_solver(model: Model, name: str, options: dict[str, Any]) -> SolverBase:
     key = str(name).lower().removeprefix("solver")
     if key == "sap":
         from pluriverse.solvers.sap import SolverSAP
+        from pluriverse.solvers.sap.unsupported import UnsupportedFeatureWarning, describe_unsupported
 
-        return SolverSAP(model, **{**SAP_OPTIONS, **options})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnsupportedFeatureWarning)  # its remedy is not one of this API
+            sap = SolverSAP(model, **{**SAP_OPTIONS, **options})
+        found = describe_unsupported(model)
+        if found:
+            warnings.warn(
+                f'prepare_sim: {found}. Set sim_params.solver = "mujoco" before create_sim() to have them.',
+                UnsupportedFeatureWarning,
+                stacklevel=6,
+            )
+        return sap
     if key == "mujoco":
         import pluriverse
 

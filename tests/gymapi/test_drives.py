@@ -1,9 +1,12 @@
 """Drives and efforts: modes, gains, how long commands last."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from pluriverse import gymapi
+from pluriverse.warnings import PluriverseWarning
 from tests.gymapi.scenes import add_env, at, dof_state, make_sim, set_modes, undamped
 
 MASS = 1.5  # kg of cart and pole
@@ -143,3 +146,39 @@ def test_joint_calls_are_those_of_their_degree_of_freedom(gym, cart):
     frame = gym.get_dof_frame(env, gym.find_actor_dof_handle(env, actor, "cart_to_pole"))
     np.testing.assert_allclose(list(frame.axis), [1.0, 0.0, 0.0], atol=1e-6)
     assert gym.get_joint_position(env, joint) == 0.0
+
+
+MOTOR = """<mujoco><option viscosity="{viscosity}"/><worldbody>
+  <body pos="0 0 1"><freejoint/><geom size="0.1"/>
+  <body><joint name="j" axis="0 0 1"/><geom size="0.05" pos="0.3 0 0"/></body></body></worldbody>
+  <actuator><motor joint="j" gear="15"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("mode", [gymapi.DOF_MODE_NONE, gymapi.DOF_MODE_EFFORT])
+def test_motors_of_a_file_are_no_reason_for_a_warning(gym, tmp_path, mode):
+    """Efforts of its DOF command a motor in either mode; a ragdoll switches it off."""
+    (tmp_path / "doll.xml").write_text(MOTOR.format(viscosity=0))
+    sim = make_sim(gravity=0.0)
+    env = add_env(sim)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asset = gym.load_asset(sim, str(tmp_path), "doll.xml", undamped())
+        actor = gym.create_actor(env, asset, at(), "doll", 0, 1)
+        set_modes(gym, env, actor, mode)
+        gym.apply_actor_dof_efforts(env, actor, np.array([0.5]))
+        gym.simulate(sim)
+    assert (dof_state(gym, env, actor)["vel"][0] > 0.1) == (mode == gymapi.DOF_MODE_EFFORT)
+
+
+@pytest.mark.filterwarnings("ignore::pluriverse.warnings.AssetWarning")
+def test_what_only_the_other_solver_has_is_told_in_words_of_this_api(gym, tmp_path):
+    """The remedy is a parameter of the sim, and no class or call that scripts do not know."""
+    (tmp_path / "doll.xml").write_text(MOTOR.format(viscosity=1))
+    sim = make_sim()
+    asset = gym.load_asset(sim, str(tmp_path), "doll.xml", undamped())
+    gym.create_actor(add_env(sim), asset, at(), "doll", 0, 1)
+    with pytest.warns(PluriverseWarning, match="^prepare_sim: the model has 1 worlds with a fluid") as found:
+        gym.prepare_sim(sim)
+    (text,) = [str(warning.message) for warning in found if "fluid" in str(warning.message)]
+    assert 'sim_params.solver = "mujoco"' in text
+    assert "register_custom_attributes" not in text
