@@ -3,6 +3,7 @@
 `StepStage` is public as `pluriverse.simulation.StepStage`.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +35,18 @@ class StepStage:
     def driven_dofs(self) -> np.ndarray:
         """Degrees of freedom that the stage drives in place of the model, on the host; none by default."""
         return np.zeros(0, dtype=np.int64)
+
+    @property
+    def drive_parameters(self) -> Mapping[str, wp.array]:
+        """What the stage has in place of `DRIVE_ARRAYS` of the model, by their names there; none by default.
+
+        Each array has an entry per degree of freedom, in the order of `driven_dofs`. A `Randomizer` draws
+        these entries, and tensors show them, since those of the model are switched off.
+        """
+        return {}
+
+    def drives_changed(self) -> None:
+        """Take note that a stage with `driven_dofs` was added to the simulation or removed from it."""
 
     def prepare(self) -> None:
         """Prepare before a step is recorded. It is called outside of recordings and launches nothing."""
@@ -105,6 +118,11 @@ class StagedSimulation(Protocol):
         ...
 
     @property
+    def stages(self) -> tuple[StepStage, ...]:
+        """The stages of every step."""
+        ...
+
+    @property
     def state(self) -> State:
         """The state now."""
         ...
@@ -134,3 +152,21 @@ class StagedSimulation(Protocol):
 
     def add_snapshot_array(self, name: str, array: wp.array) -> None:
         """Save and restore an array together with the simulation."""
+
+
+def stage_driven_dofs(simulation: StagedSimulation) -> np.ndarray:
+    """Return 1 for each degree of freedom that a stage drives in place of the model, shape [dof]."""
+    result = np.zeros(simulation.model.joint_dof_count, dtype=np.int32)
+    for stage in simulation.stages:
+        result[stage.driven_dofs] = 1
+    return result
+
+
+def acting_drive_values(simulation: StagedSimulation, name: str) -> np.ndarray:
+    """Return one of `DRIVE_ARRAYS` as it acts: with the values of stages where they drive, shape [dof]."""
+    result = np.array(getattr(simulation.model, name).numpy())
+    for stage in simulation.stages:
+        values = stage.drive_parameters.get(name)
+        if values is not None:
+            result[stage.driven_dofs] = values.numpy()
+    return result

@@ -10,15 +10,13 @@ import warp as wp
 from pluriverse.actuators.exert import ActuatorArrays, begin_worlds, exert_worlds
 from pluriverse.actuators.selection import select_dofs
 from pluriverse.model import State
+from pluriverse.model.drive_effort import DRIVE_ARRAYS
 from pluriverse.selection.patterns import Patterns
 from pluriverse.simulation import Simulation, StepStage
 from pluriverse.types import ModelFlags
 
 # Longest delay in solver steps.
 DELAY_STEPS_MAX = 4096
-# Arrays that switch off a drive of the model. The limit removes its effort, including `joint_act`. The gains
-# must be zero too, since MuJoCo's implicit integration adds the damping of a drive to that of the joint.
-_DRIVE_ARRAYS = ("joint_target_ke", "joint_target_kd", "joint_effort_limit")
 
 
 class JointActuators(StepStage):
@@ -127,7 +125,7 @@ class JointActuators(StepStage):
         arrays.seed, arrays.dt = int(seed), simulation.dt
         self._arrays = arrays
         self._drives = _switch_off_drives(simulation, self.dof)
-        for name in ("effort", "history", "delay", "sample", "episode"):
+        for name in (*own, "effort", "history", "delay", "sample", "episode"):
             if getattr(arrays, name).size:
                 simulation.add_snapshot_array(f"actuators {name}", getattr(arrays, name))
         everywhere: wp.array = wp.zeros(0, dtype=wp.bool, device=device)
@@ -138,6 +136,11 @@ class JointActuators(StepStage):
     def driven_dofs(self) -> np.ndarray:
         """Degrees of freedom that it drives, on the host."""
         return self.dof
+
+    @property
+    def drive_parameters(self) -> dict[str, wp.array]:
+        """Gains and effort limits, which act in place of those of the model's drives."""
+        return dict(zip(DRIVE_ARRAYS, (self.stiffness, self.damping, self.effort_limit), strict=True))
 
     @property
     def stiffness(self) -> wp.array:
@@ -186,8 +189,8 @@ class JointActuators(StepStage):
 
     def remove(self) -> None:
         """Remove the actuators; the drives of the model act again."""
-        self._simulation.remove_stage(self)
         _switch_on_drives(self._simulation, self.dof, self._drives)
+        self._simulation.remove_stage(self)
 
     def before_substep(self, worlds: wp.array[int], state: State) -> None:
         """Write the efforts for the solver step that follows."""
@@ -254,7 +257,7 @@ def _claim(simulation: Simulation, dofs: np.ndarray, labels: list[str], what: st
 def _switch_off_drives(simulation: Simulation, dofs: np.ndarray) -> dict[str, np.ndarray]:
     """Switch off the drives of joints; return their previous values."""
     saved = {}
-    for name in _DRIVE_ARRAYS:
+    for name in DRIVE_ARRAYS:
         array = getattr(simulation.model, name)
         values = array.numpy().copy()
         saved[name] = values[dofs].copy()

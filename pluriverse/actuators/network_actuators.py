@@ -83,6 +83,11 @@ class NetworkActuators(JointActuators):
             self.remove()
             raise
 
+    @property
+    def drive_parameters(self) -> dict[str, wp.array]:
+        """Effort limits; a network has no gains."""
+        return {"joint_effort_limit": self.effort_limit}
+
     def _check_fit(self) -> None:
         shape = (len(self.dof), 2 * len(self._ages))
         try:

@@ -212,6 +212,7 @@ class Environment:
         self.device = self.episodes.device
         self._frozen = wp.to_torch(self.simulation.solver.world_frozen)
         self._robots: list[RobotTensors] = []
+        self._randomizer: Randomizer | None = None
         self._seed(seed)
         task.setup(self)
         if not isinstance(task.action_count, int | np.integer) or task.action_count < 1:
@@ -227,6 +228,11 @@ class Environment:
         self._starting = wp.to_torch(self._starting_array)
         self._everywhere = torch.ones(count, dtype=torch.bool, device=self.device)
         self._is_ready = False
+        if len(task.randomization):
+            # After setup, so that defaults are what acts, such as gains of actuators made there.
+            self._randomizer = Randomizer(
+                self.simulation, list(task.randomization), seed=self.seed, identities=self._identities
+            )
 
     # what there is
 
@@ -387,16 +393,7 @@ class Environment:
         self._return_graph: wp.Graph | None = None
         self._recorded_stages: tuple[StepStage, ...] | None = None
         self._random = EnvironmentRandom(self._identity, self._episode, self._step, self.seed)
-        if not hasattr(self, "_randomizer"):
-            self._randomizer: Randomizer | None = None
-            if len(self.task.randomization):
-                self._randomizer = Randomizer(
-                    self.simulation,
-                    list(self.task.randomization),
-                    seed=self.seed,
-                    identities=self._identities,
-                )
-        elif self._randomizer is not None:
+        if self._randomizer is not None:
             self._randomizer.restart(self.seed)
 
     def _begin(self, mask: Any) -> None:

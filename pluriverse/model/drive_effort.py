@@ -7,6 +7,11 @@ from pluriverse.model.control import Control
 from pluriverse.model.model import Model
 from pluriverse.types import JointTargetMode
 
+# Arrays of the model that make a drive. Where all are 0 it is off: the limit removes its effort, including
+# `joint_act`. The gains must be zero too, since MuJoCo's implicit integration adds the damping of a drive to
+# that of the joint.
+DRIVE_ARRAYS = ("joint_target_ke", "joint_target_kd", "joint_effort_limit")
+
 
 @wp.struct
 class DriveArrays:
@@ -22,16 +27,26 @@ class DriveArrays:
     target_vel: wp.array[float]
     act: wp.array[float]
     force: wp.array[float]
+    stage_driven: wp.array[int]
+    """1 where a stage drives in place of the model, by `force`; empty for nowhere."""
+
+
+@wp.func
+def is_stage_driven(drives: DriveArrays, dof: int) -> bool:
+    """Return whether a stage drives a degree of freedom in place of the model."""
+    if drives.stage_driven.shape[0] == 0:
+        return False
+    return drives.stage_driven[dof] != 0
 
 
 @wp.func
 def drive_effort(drives: DriveArrays, dof: int, q: float, v: float) -> float:
     """Return what the drive of a degree of freedom exerts at a position and velocity [N or N·m].
 
-    Without a drive it is `force`, that of `Control.joint_f`.
+    Without a drive, and where a stage drives, it is `force`, that of `Control.joint_f`.
     """
     mode = drives.mode[dof]
-    if mode == JointTargetMode.NONE:
+    if mode == JointTargetMode.NONE or is_stage_driven(drives, dof):
         return drives.force[dof]
     effort = drives.act[dof]
     if mode != JointTargetMode.EFFORT:
@@ -47,9 +62,17 @@ def drive_effort(drives: DriveArrays, dof: int, q: float, v: float) -> float:
     return bounded(effort, -drives.limit[dof], drives.limit[dof])
 
 
-def drive_arrays(model: Model, control: Control) -> DriveArrays:
-    """Return the drives of a model with the targets and efforts of a control."""
+def drive_arrays(model: Model, control: Control, stage_driven: wp.array[int] | None = None) -> DriveArrays:
+    """Return the drives of a model with the targets and efforts of a control.
+
+    Args:
+        model: The model.
+        control: The control.
+        stage_driven: 1 where a stage drives in place of the model, shape [dof]; None for nowhere.
+    """
     drives = DriveArrays()
+    if stage_driven is not None:
+        drives.stage_driven = stage_driven
     drives.mode, drives.limit = model.joint_target_mode, model.joint_effort_limit
     drives.ke, drives.kd = model.joint_target_ke, model.joint_target_kd
     drives.lower, drives.upper = model.joint_target_lower, model.joint_target_upper

@@ -1,5 +1,6 @@
 """Randomizer: draws terms for environments, on the device."""
 
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -9,11 +10,13 @@ import warp as wp
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.launch import same_memory
 from pluriverse.model import Model
+from pluriverse.model.drive_effort import DRIVE_ARRAYS
 from pluriverse.model.schema import FRAME_ARRAYS, MODEL_ARRAYS
 from pluriverse.model.world_selection import Environments, WorldSelection, resolve_worlds
 from pluriverse.randomization import inertia, state
 from pluriverse.randomization.bounds import update_bounds
 from pluriverse.randomization.distributions import Constant, Distribution
+from pluriverse.randomization.drives import drive_places, driving_stages
 from pluriverse.randomization.sampling import make_sampler
 from pluriverse.randomization.targets import (
     check_inertia_factor,
@@ -44,6 +47,7 @@ from pluriverse.randomization.write import (
     write_rotation,
 )
 from pluriverse.solvers import SolverBase
+from pluriverse.stages import StepStage
 from pluriverse.types import Entity, ModelFlags
 
 _OPPOSITE = {"joint_limit_lower": "joint_limit_upper", "joint_limit_upper": "joint_limit_lower"}
@@ -60,7 +64,8 @@ class Randomizer:
     Args:
         target: A `Simulation` or a `Model`. The snapshots of a simulation store the number of draws, so draws
             after `restore` repeat those that followed `save`. With a simulation of variants, defaults are
-            those of the variant that an environment holds, and indices are those of environments.
+            those of the variant that an environment holds, and indices are those of environments. Gains and
+            effort limits of joints with actuators are drawn in the actuators, also in those made later.
         terms: The randomized properties; nested lists are flattened.
         seed: Seed of all draws, 0 to 2**31 - 1.
         identities: Identity on which the draws of each environment depend, whole numbers from 0 to 2**31 - 1,
@@ -101,6 +106,14 @@ class Randomizer:
         self._count: wp.array[int] = wp.zeros(world.size, dtype=wp.int32, device=device)
         self._launches: list[tuple[Any, list[Any], list[Any]]] = []
         self._restores: list[tuple[list[Any], list[Any]]] = []
+        # A simulation may hold this, as a reset hook: weakly, so that no cycle keeps the memory of both.
+        self._simulation: Any = weakref.proxy(target) if hasattr(target, "stages") else None
+        # The stages that drive joints as of the last look; None before the first.
+        self._driving_stages: tuple[StepStage, ...] | None = None
+        self._stage_defaults: dict[tuple[StepStage, str], Any] = {}
+        self._drive_terms: list[tuple[Property, int, np.ndarray]] = []
+        self._drive_launches: list[tuple[Any, list[Any], list[Any]]] = []
+        self._drive_restores: list[tuple[list[Any], list[Any]]] = []
         self._written: dict[str, np.ndarray] = {}
         self._extremes: dict[tuple[str, Any], np.ndarray] = {}
         self._moves_bodies = False
@@ -109,6 +122,7 @@ class Randomizer:
         self.flags = ModelFlags(0)
         for index, term in enumerate(_flattened(terms)):
             self._add(term, index)
+        self._place_drives()
         # Solvers that keep copies of model arrays must be updated.
         solver = getattr(target, "solver", None)
         keeps_copies = type(solver).sync_worlds is not SolverBase.sync_worlds if solver else False
@@ -140,9 +154,10 @@ class Randomizer:
             TypeError: If `environments` are neither whole numbers nor truth values.
             ValueError: If a mask has not one entry per environment, or an array is on another device.
         """
+        self._place_drives()
         episode = self._episode(environments, "Randomizer.apply")
         launch(count_episode, episode, [], [])
-        for kernel, inputs, outputs in self._launches:
+        for kernel, inputs, outputs in self._launches + self._drive_launches:
             launch(kernel, episode, inputs, outputs)
         self._update_dependents(episode)
 
@@ -162,8 +177,9 @@ class Randomizer:
 
     def restore(self, environments: Any = None) -> None:
         """Restore the defaults of everything that is drawn, for environments (default: all)."""
+        self._place_drives()
         episode = self._episode(environments, "Randomizer.restore")
-        for inputs, outputs in self._restores:
+        for inputs, outputs in self._restores + self._drive_restores:
             launch(restore_property, episode, inputs, outputs)
         self._update_dependents(episode)
 
@@ -223,14 +239,36 @@ class Randomizer:
         return self._defaults[name]
 
     def _add_property(self, term: Property, index: int) -> None:
-        model, device = self._model, self._model.device
-        components, words = property_components(term, model)
+        components, words = property_components(term, self._model)
         found, targets = self._targets(entity_of(term.name), term.entities, f"Property({term.name!r})")
         default = self._default(term.name)
+        if term.name in DRIVE_ARRAYS:
+            self._claim(term.name, found, index)
+            self._drive_terms.append((term, index, found))
+            self.flags |= MODEL_ARRAYS[term.name].flag
+            return
         if term.name in ("joint_q", "joint_qd"):
-            check_scalar_joints(term, model, found)
+            check_scalar_joints(term, self._model, found)
         self._check_values(term, found, components, words)
         self._claim(term.name, found, index)
+        value = getattr(self._model, term.name)
+        self._launches.append(self._drawing(term, index, targets, components, words, default, value))
+        self._remember(term.name, targets)
+        if term.name == "shape_scale":
+            self._add_bounds(targets)
+
+    def _drawing(
+        self,
+        term: Property,
+        index: int,
+        targets: Targets,
+        components: list[int],
+        words: int,
+        default: Any,
+        value: Any,
+    ) -> tuple[Any, list[Any], list[Any]]:
+        """Return the launch that draws a property."""
+        device = self._model.device
         sampler = make_sampler(term.distribution, len(components), device)
         component_indices: Any = wp.array(components, dtype=wp.int32, device=device)
         inputs = [
@@ -244,10 +282,50 @@ class Randomizer:
             index,
             _flat(default),
         ]
-        self._launches.append((write_property, inputs, [_flat(getattr(model, term.name))]))
-        self._remember(term.name, targets)
-        if term.name == "shape_scale":
-            self._add_bounds(targets)
+        return write_property, inputs, [_flat(value)]
+
+    def _place_drives(self) -> None:
+        """Let the terms of drives write where the drives are: in the model, or in stages in its place.
+
+        Actuators may be made before the randomizer or after it, and be removed again.
+
+        Raises:
+            ValueError: If a stage lacks what a term draws, or a value may be drawn that is not allowed.
+        """
+        stages = driving_stages(self._simulation)
+        if not self._drive_terms or stages == self._driving_stages:
+            return
+        self._take_drives_back(stages)
+        launches, restores = [], []
+        for term, index, found in self._drive_terms:
+            for place in drive_places(self._model, stages, term.name, found, index):
+                if place.stage is None:
+                    defaults = self._default(term.name)
+                    self._check_values(term, place.found, [0], 1)
+                else:
+                    key = place.stage, term.name
+                    defaults = self._stage_defaults.setdefault(key, wp.clone(place.values))
+                    dofs = np.flatnonzero(place.found)
+                    now = defaults.numpy()[place.entry[dofs], None]
+                    check_property(term, self._model, dofs, now, None)
+                targets = targets_to_device(self._model, Entity.JOINT_DOF, place.found, place.entry)
+                launches.append(self._drawing(term, index, targets, [0], 1, defaults, place.values))
+                restores.append(([targets, 1, defaults], [place.values]))
+        self._driving_stages = stages
+        self._drive_launches, self._drive_restores = launches, restores
+
+    def _take_drives_back(self, stages: tuple[StepStage, ...]) -> None:
+        """Take the defaults of drives that were off when this was made, and no longer are."""
+        dofs: Any = np.concatenate([np.zeros(0, dtype=np.int64), *(stage.driven_dofs for stage in stages)])
+        if self._driving_stages is None:
+            self._unseen_drives = dofs
+            return
+        back = np.setdiff1d(self._unseen_drives, dofs)
+        self._unseen_drives = np.intersect1d(self._unseen_drives, dofs)
+        for name in {term.name for term, _, _ in self._drive_terms} if back.size else ():
+            defaults = self._default(name).numpy().copy()
+            defaults[back] = getattr(self._model, name).numpy()[back]
+            self._default(name).assign(defaults)
 
     def _add_rotation(self, term: Rotation, index: int) -> None:
         model, what = self._model, f"Rotation({term.name!r})"

@@ -116,8 +116,17 @@ def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.nda
     return found & inside
 
 
-def targets_to_device(model: Model, kind: Entity, found: np.ndarray) -> Targets:
-    """Return the selected entities by world, on the device."""
+def targets_to_device(
+    model: Model, kind: Entity, found: np.ndarray, entry: np.ndarray | None = None
+) -> Targets:
+    """Return the selected entities by world, on the device.
+
+    Args:
+        model: Model of the entities.
+        kind: What they are.
+        found: Which of them, as truth values.
+        entry: Where the value of each entity is in its array; its index if None.
+    """
     first, count = world_ranges(model, kind)
     selected = np.flatnonzero(found)
     bounds = np.concatenate(
@@ -128,7 +137,8 @@ def targets_to_device(model: Model, kind: Entity, found: np.ndarray) -> Targets:
         order = model.body_split_from.numpy()
     local = order[selected] - first[np.maximum(np.searchsorted(first, selected, side="right") - 1, 0)]
     targets = Targets()
-    for name, values in (("start", bounds), ("entity", selected), ("local", local)):
+    entities = selected if entry is None else entry[selected]
+    for name, values in (("start", bounds), ("entity", entities), ("local", local)):
         array: Any = wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device)
         setattr(targets, name, array)
     return targets

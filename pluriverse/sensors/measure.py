@@ -14,7 +14,7 @@ from pluriverse.builder.sensors import SensorType
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model, Topology
 from pluriverse.model.contacts import stored_contact_count
-from pluriverse.model.drive_effort import DriveArrays, drive_effort
+from pluriverse.model.drive_effort import DriveArrays, drive_effort, is_stage_driven
 from pluriverse.render.raycast.primitives import MISS, ray_primitive
 from pluriverse.sensors.contact_wrenches import point_in_world
 from pluriverse.types import GeoType, JointTargetMode
@@ -359,7 +359,8 @@ def measure_sensor(
             elif kind == SensorType.JOINTVEL:
                 share = after.joint_qd[dof]
             else:
-                if forces.drives.mode[dof] != JointTargetMode.NONE:  # `joint_f` is no effort of an actuator
+                # Elsewhere `joint_f` is no effort of an actuator.
+                if forces.drives.mode[dof] != JointTargetMode.NONE or is_stage_driven(forces.drives, dof):
                     share = drive_effort(forces.drives, dof, driven.joint_q[coord], driven.joint_qd[dof])
             vector[0] = vector[0] + table.term_coefficient[term] * share
         if kind != SensorType.JOINTACTUATORFRC and table.segment_count[sensor] > 0:

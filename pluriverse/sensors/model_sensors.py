@@ -382,6 +382,7 @@ class ModelSensors:
         world_frozen: wp.array[int] | None = None,
         steps_body_axes: bool = False,
         has_explicit_drives: bool = False,
+        stage_driven: wp.array[int] | None = None,
     ) -> None:
         """Measure worlds after a solver step. Only launches.
 
@@ -396,6 +397,7 @@ class ModelSensors:
             world_frozen: 1 for worlds that do not move and keep their values, shape [world]; None for none.
             steps_body_axes: Whether the solver steps angular velocities along the axes of bodies.
             has_explicit_drives: Whether drives act on the state before the step, or on that after it.
+            stage_driven: 1 where a stage drives joints in place of the model, shape [dof]; None for nowhere.
         """
         frozen = self._sound if world_frozen is None else world_frozen
         count_samples(worlds, frozen, dt if elapsed is None else elapsed, self._noise.sample, self.time)
@@ -410,6 +412,7 @@ class ModelSensors:
             frozen,
             1.0 / dt,
             steps_body_axes=steps_body_axes,
+            stage_driven=stage_driven,
         )
         if self._is_corrupted:
             self._corrupt(worlds, frozen, is_reset=False)
@@ -472,6 +475,7 @@ class ModelSensors:
         rate: float,
         *,
         steps_body_axes: bool = False,
+        stage_driven: wp.array[int] | None = None,
     ) -> None:
         if not self._count_max:
             return
@@ -484,7 +488,7 @@ class ModelSensors:
             )
             forces.acceleration = self._accelerations.acceleration
             forces.carried = self._accelerations.carried
-        forces.drives = drive_arrays(model, control)
+        forces.drives = drive_arrays(model, control, stage_driven)
         forces.contact_start, forces.contact_count = contacts.slot_start, contacts.rigid_contact_count
         forces.shape0, forces.shape1 = contacts.rigid_contact_shape0, contacts.rigid_contact_shape1
         forces.point0, forces.point1 = contacts.rigid_contact_point0, contacts.rigid_contact_point1

@@ -7,7 +7,7 @@ import warp as wp
 
 from pluriverse.model import State
 from pluriverse.sensors.model_sensors import ModelSensors
-from pluriverse.stages import StepStage
+from pluriverse.stages import StepStage, stage_driven_dofs
 from pluriverse.warnings import SensorWarning
 
 # Sensors that a warning lists by name; it only counts the rest.
@@ -25,6 +25,9 @@ class SensorStage(StepStage):
         self.sensors = ModelSensors(simulation.model)
         self._simulation = simulation
         self._substep = 0
+        self._stage_driven: Any = wp.array(
+            stage_driven_dofs(simulation), dtype=wp.int32, device=simulation.model.device
+        )
         self._version = self.sensors.version
         unread = self.sensors.unread_forces
         if unread:
@@ -72,6 +75,10 @@ class SensorStage(StepStage):
             simulation.set_snapshot_array(name, array)
         self._version = sensors.version
 
+    def drives_changed(self) -> None:
+        """Look which stages drive joints."""
+        self._stage_driven.assign(stage_driven_dofs(self._simulation))
+
     def before_step(self, worlds: wp.array[int], state: State) -> None:
         """Start counting solver steps."""
         self._substep = 0
@@ -95,6 +102,7 @@ class SensorStage(StepStage):
             world_frozen=solver.world_frozen,
             steps_body_axes=solver.steps_body_axes,
             has_explicit_drives=solver.has_explicit_drives,
+            stage_driven=self._stage_driven,
         )
 
     def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:

@@ -474,9 +474,7 @@ class Simulation(Uncopied):
                 f"Simulation.add_stage: got a {type(stage).__name__}, but a stage derives from "
                 "pluriverse.simulation.StepStage."
             )
-        if stage not in self._loop.stages:
-            self._loop.stages.append(stage)
-            self._loop.discard()  # the next step is recorded with it
+        self._loop.add_stage(stage)
 
     @property
     def stages(self) -> tuple[StepStage, ...]:
@@ -490,9 +488,7 @@ class Simulation(Uncopied):
             RuntimeError: If a recording is under way.
         """
         self._refuse_recording("remove_stage")
-        if stage in self._loop.stages:
-            self._loop.stages.remove(stage)
-            self._loop.discard()
+        self._loop.remove_stage(stage)
 
     def tensors(self, pattern: "Patterns", **options: Any) -> "RobotTensors":
         """Return named arrays `[env, ...]` of robots: what a policy reads, and the targets that it writes.

@@ -143,6 +143,24 @@ class StepLoop:
             return None
         return self._chunks
 
+    def add_stage(self, stage: StepStage) -> None:
+        """Add a stage, unless it is one already; the next step is recorded with it."""
+        if stage not in self.stages:
+            self.stages.append(stage)
+            self._stages_changed(stage)
+
+    def remove_stage(self, stage: StepStage) -> None:
+        """Remove a stage, if it is one."""
+        if stage in self.stages:
+            self.stages.remove(stage)
+            self._stages_changed(stage)
+
+    def _stages_changed(self, stage: StepStage) -> None:
+        self.discard()
+        if stage.driven_dofs.size:
+            for each in self.stages:
+                each.drives_changed()
+
     def discard(self) -> None:
         """Record again before the next step."""
         self._chunks = self._plan = None
@@ -329,9 +347,12 @@ class StepLoop:
         stages = [stage for stage in self.stages if stage.is_recorded]
         for step in range(step_count)[part]:
             before, after = self._states[step % 2], self._states[(step + 1) % 2]
-            for stage in stages:
-                if (first + step) % self._decimation == 0:
+            if (first + step) % self._decimation == 0:
+                for (
+                    stage
+                ) in stages:  # all of them first: an actuator reads the commands that another takes in
                     stage.before_step(worlds, before)
+            for stage in stages:
                 stage.before_substep(worlds, before)
             self._launch_step(step, step_count, worlds)
             for stage in stages:

@@ -1,11 +1,11 @@
 """Command stage: copy targets and efforts that a policy writes to the control of the simulation.
 
-Reads             joint_target_mode, joint_effort_limit
+Reads             joint_target_mode, joint_effort_limit, stage_driven
 Reads and writes  the rows of commands, what they were last, and the control
 
 An array of commands and the control hold the same numbers. The one written to since the last step wins; if
 both were, the command. A joint without a drive (`JointTargetMode.NONE`) takes no `joint_act`: its efforts go
-to `joint_f`, within the effort limit.
+to `joint_f`, within the effort limit, unless a stage drives it in place of the model.
 """
 
 from typing import Any
@@ -47,6 +47,7 @@ def apply_commands(
     # model
     target_mode: wp.array[int],  # [dof]
     effort_limit: wp.array[float],  # [dof]
+    stage_driven: wp.array[int],  # [dof] 1 where a stage drives in place of the model
     # control, in and out
     joint_target_pos: wp.array[float],  # [dof]
     joint_target_vel: wp.array[float],  # [dof]
@@ -78,7 +79,7 @@ def apply_commands(
             joint_target_vel[dof] = value
             commands.velocity[row, column] = value
             before.velocity[row, column] = value
-            if target_mode[dof] == JointTargetMode.NONE:
+            if target_mode[dof] == JointTargetMode.NONE and stage_driven[dof] == 0:
                 value = agreed(commands.effort[row, column], before.effort[row, column], joint_f[dof])
                 if wp.abs(value) > effort_limit[dof]:
                     value = wp.sign(value) * effort_limit[dof]
@@ -97,6 +98,7 @@ def launch_commands(
     table: Any,
     commands: Any,
     before: Any,
+    stage_driven: wp.array[int],
     control: Control,
 ) -> None:
     """Synchronize commands and the control."""
@@ -111,6 +113,7 @@ def launch_commands(
             before,
             model.joint_target_mode,
             model.joint_effort_limit,
+            stage_driven,
         ],
         outputs=[
             control.joint_target_pos,

@@ -5,8 +5,9 @@ Writes  joint_torques
 
 `SolverSAP` evaluates the drive at the end of the solver step, stiffness (target - q) + damping (target
 velocity - v) + effort; MuJoCo at its beginning. Both clamp it to the effort limit. It excludes losses, limits
-of the joint and external forces (`joint_f`); for joints without a drive, `joint_f` is the effort. Drives
-stiffer than a step resolves are softened by `SolverSAP`; the effort is that of the gains of the model.
+of the joint and external forces (`joint_f`). For joints without a drive, and for those that a stage drives in
+place of the model, such as `JointActuators`, `joint_f` is the effort. Drives stiffer than a step resolves are
+softened by `SolverSAP`; the effort is that of the gains of the model.
 """
 
 from typing import Any
@@ -52,12 +53,13 @@ def launch_add_efforts(
     worlds: wp.array[int],
     table: Any,
     control: Control,
+    stage_driven: wp.array[int],
     state: State,
     weight: float,
     joint_torques: Any,
 ) -> None:
     """Add the efforts at a state, each times `weight`."""
-    drives = drive_arrays(model, control)
+    drives = drive_arrays(model, control, stage_driven)
     launch_kernel(
         add_efforts,
         dim=worlds.size,

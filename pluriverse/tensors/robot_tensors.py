@@ -9,8 +9,7 @@ import warp as wp
 
 from pluriverse.model import State
 from pluriverse.selection.patterns import Patterns
-from pluriverse.solvers.sap import SolverSAP
-from pluriverse.stages import StagedSimulation, StepStage
+from pluriverse.stages import StagedSimulation, StepStage, acting_drive_values, stage_driven_dofs
 from pluriverse.tensors.commands import CommandArrays, launch_commands
 from pluriverse.tensors.contact import (
     ContactTimes,
@@ -292,13 +291,13 @@ class RobotTensors:
         """
         stage, model = self._stage, self._simulation.model
         stage.prepare()
+        stage.drives_changed()
         stage.read(model.worlds, stage.everywhere, self._simulation.state)
         stage.command(model.worlds, stage.everywhere)
         layout, dofs = self._layout, self._layout.dofs
         for name, source in (
             ("joint_lower", model.joint_limit_lower),
             ("joint_upper", model.joint_limit_upper),
-            ("joint_effort_limits", model.joint_effort_limit),
             ("joint_velocity_limits", model.joint_velocity_limit),
         ):
             getattr(self, name).assign(dofs.padded(source.numpy()[dofs.values], 0.0))
@@ -346,31 +345,35 @@ class _TensorStage(StepStage):
             tensors.last_contact_times,
             tensors.last_air_times,
         )
+        self._dofs = tensors._layout.dofs
+        self._effort_limits: Any = tensors.joint_effort_limits
+        self._stage_driven: Any = wp.zeros(
+            self._model.joint_dof_count, dtype=wp.int32, device=self._model.device
+        )
         self._torques, self._forces = tensors.joint_torques, tensors.contact_forces
         self._heights = tensors.base_heights, tensors.foot_heights
         self._ground = Ground(self._model, tensors._layout.robot_bodies)
         self._weight = 1.0 / simulation.decimation
-        self._is_implicit = isinstance(simulation.solver, SolverSAP)
         self.everywhere: wp.array[bool] = wp.zeros(0, dtype=wp.bool, device=self._model.device)
 
     def prepare(self) -> None:
         """Place the ground that all worlds share."""
         self._ground.prepare()
 
+    def drives_changed(self) -> None:
+        """Look which stages drive joints, and how strong all drives are."""
+        self._stage_driven.assign(stage_driven_dofs(self._simulation))
+        limits = acting_drive_values(self._simulation, "joint_effort_limit")[self._dofs.values]
+        self._effort_limits.assign(self._dofs.padded(limits, 0.0))
+
     def before_step(self, worlds: wp.array[int], state: State) -> None:
         """Take commands in, and begin sums anew."""
         self.command(worlds, self.everywhere)
         self._clear(worlds, self.everywhere, with_times=False)
 
-    def before_substep(self, worlds: wp.array[int], state: State) -> None:
-        """Read the efforts that MuJoCo will exert."""
-        if not self._is_implicit:
-            self._add_efforts(worlds, state)
-
     def after_substep(self, worlds: wp.array[int], before: State, after: State) -> None:
-        """Read the efforts of SAP, and contact forces."""
-        if self._is_implicit:
-            self._add_efforts(worlds, after)
+        """Read the efforts, when all stages have written theirs, and contact forces."""
+        self._add_efforts(worlds, before if self._simulation.solver.has_explicit_drives else after)
         contacts = self._simulation.contacts
         launch_add_forces(self._model, worlds, self._table, contacts, self._weight, self._forces)
 
@@ -405,12 +408,20 @@ class _TensorStage(StepStage):
             self._table,
             self._commands,
             self._previous_commands,
+            self._stage_driven,
             self._simulation.control,
         )
 
     def _add_efforts(self, worlds: wp.array[int], state: State) -> None:
         launch_add_efforts(
-            self._model, worlds, self._table, self._simulation.control, state, self._weight, self._torques
+            self._model,
+            worlds,
+            self._table,
+            self._simulation.control,
+            self._stage_driven,
+            state,
+            self._weight,
+            self._torques,
         )
 
     def _clear(self, worlds: wp.array[int], mask: wp.array[bool], *, with_times: bool) -> None:
