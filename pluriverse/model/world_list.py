@@ -56,6 +56,28 @@ def check_world(
     checked[slot] = result
 
 
+@wp.kernel(enable_backward=False, module="pluriverse.model.world_list")
+def list_selected_world(
+    worlds: wp.array[int],  # [slot]
+    mask: wp.array[bool],  # [world] which of them; empty: all
+    selected: wp.array[int],  # [slot] out
+):
+    """Copy one slot, as -1 if its world is not selected."""
+    slot, _ = wp.tid()
+    world = worlds[slot]
+    if mask.shape[0] > 0 and world >= 0:
+        if not mask[world]:
+            world = -1
+    selected[slot] = world
+
+
+def list_selected_worlds(worlds: wp.array[int], mask: wp.array[bool], selected: wp.array[int]) -> None:
+    """Write a list without a mask: the worlds of a list and a mask, -1 for those that are not selected."""
+    launch_kernel(
+        list_selected_world, dim=worlds.size, inputs=[worlds, mask], outputs=[selected], device=worlds.device
+    )
+
+
 def trust_worlds(worlds: wp.array) -> wp.array:
     """Mark a list as valid by construction, so that it needs no check, and return it."""
     setattr(worlds, _COPY, worlds)

@@ -1,4 +1,4 @@
-"""Common base of cameras and ray sensors: worlds, threads, and updates after steps."""
+"""Common base of cameras and ray sensors: worlds, threads, and updates after steps and resets."""
 
 import abc
 import os
@@ -12,8 +12,10 @@ import warp as wp
 
 from pluriverse.launch import record
 from pluriverse.model import Model, State
+from pluriverse.model.world_list import list_selected_worlds, trust_worlds
 from pluriverse.render import RayCaster
 from pluriverse.render.raycast.tree import make_shared_trees, make_world_trees
+from pluriverse.stages import StepStage
 
 # Rays that are worth another thread, which takes some tens of microseconds to wake up.
 THREAD_RAYS = 4096
@@ -35,6 +37,7 @@ class Sensor(abc.ABC):
         self._threads = threads or cores
         self._graphs: dict[int, tuple[Any, list[Any]]] = {}
         self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = 0
 
     @property
     def model(self) -> Model:
@@ -97,42 +100,75 @@ class Sensor(abc.ABC):
             for graph in recorded:
                 wp.capture_launch(graph)
             return
-        if self._pool is None:
+        if (
+            self._pool is None or self._pool_process != os.getpid()
+        ):  # a forked process has none of its threads
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="pluriverse-sensor")
+            self._pool_process = os.getpid()
         list(self._pool.map(wp.capture_launch, recorded))
 
     def follow(self, simulation: Any, *, every: int = 1) -> None:
         """Measure after every so many steps of a simulation from now on, and now.
 
+        Worlds that are reset are measured at once, the others are not; so are all after `restore`.
+
         Raises:
+            RuntimeError: If a recording is under way.
             ValueError: If `every` is less than 1, or the simulation has another model.
         """
         if not isinstance(every, int | np.integer) or every < 1:
             raise ValueError(f"sensor: every is {every!r}, but it must be a number of steps, 1 or more.")
         if simulation.model is not self.model:
             raise ValueError("sensor: the simulation has another model than the sensor was made for.")
-        simulation.add_observer(_Observer(self, simulation, int(every)))
+        follower = _Follower(self, simulation, int(every))
+        simulation.add_stage(follower)
+        simulation.add_observer(follower)
         self.update(simulation.state)
 
 
-class _Observer:
-    """Updates a sensor while a simulation runs."""
+class _Follower(StepStage):
+    """Updates a sensor while a simulation runs: as an observer after steps, as a stage after resets."""
 
     def __init__(self, sensor: Sensor, simulation: Any, every: int):
         # The simulation holds its observers: weakly, so that no cycle keeps the memory of both.
         self._sensor, self._simulation, self._every = sensor, weakref.proxy(simulation), every
         self._last = self._count()
+        self._lists: dict[int, wp.array] = {}
 
     def _count(self) -> int:
         return int(self._simulation.step_count // self._simulation.decimation)
 
+    def _steps_since(self) -> int:
+        """Return the steps since the last update. A reset of all worlds, which is one, restarts time."""
+        now = self._count()
+        if now < self._last:
+            self._last = 0
+        return now - self._last
+
     def steps_to_next(self) -> int:
         """Return after how many steps it is to be updated."""
-        return max(1, self._last + self._every - self._count())
+        return max(1, self._every - self._steps_since())
 
     def observe(self) -> None:
         """Update if it is time."""
-        now = self._count()
-        if now < self._last or now >= self._last + self._every:
-            self._last = now
+        if self._steps_since() >= self._every:
+            self._last = self._count()
             self._sensor.update(self._simulation.state)
+
+    def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
+        """Measure the worlds that were reset."""
+        model = self._sensor.model
+        if worlds is model.worlds and not mask.size:
+            self._sensor.update(state)  # on several threads
+            return
+        if worlds.size not in self._lists:
+            empty = wp.empty(worlds.size, dtype=wp.int32, device=model.device)
+            self._lists[worlds.size] = trust_worlds(empty)
+        selected = self._lists[worlds.size]
+        list_selected_worlds(worlds, mask, selected)
+        self._sensor._launch_worlds(state, selected)
+
+    def after_restore(self, worlds: wp.array[int], state: State) -> None:
+        """Measure all worlds."""
+        self._last = self._count()
+        self._sensor.update(state)

@@ -325,7 +325,9 @@ class StepLoop:
             if horizon is not None and self._world_complete is not None:
                 horizon = dataclasses.replace(horizon, world_complete=self._world_complete)
             self._pipeline.collide(state_in, self.contacts, worlds=worlds, horizon=horizon)
-        if self.stages or (self._pipeline is not None and not self._solver.places_shapes_in_row):
+        if any(map(_acts_in_steps, self.stages)) or (
+            self._pipeline is not None and not self._solver.places_shapes_in_row
+        ):
             index, count = 0, 1  # somebody reads what this step leaves
         with self._solver.in_row(index, count):
             self._solver.step(state_in, state_out, self._control, self.contacts, self._dt, worlds=worlds)
@@ -389,6 +391,14 @@ class StepLoop:
                     pending.append((graphs, end))
 
         self._pool.run(work, thread_count)
+
+
+def _acts_in_steps(stage: StepStage) -> bool:
+    """Return whether a stage does anything in a step; some only follow resets."""
+    return any(
+        getattr(type(stage), name) is not getattr(StepStage, name)
+        for name in ("before_step", "before_substep", "after_substep", "after_step")
+    )
 
 
 def _substep_graphs(chunk: ChunkRecording, *, substep: int) -> list[wp.Graph]:

@@ -1,5 +1,8 @@
 """Cameras and ray sensors: closed forms, MuJoCo, many worlds, following a simulation, wrong arguments."""
 
+import multiprocessing
+import os
+
 import mujoco
 import numpy as np
 import pytest
@@ -246,6 +249,97 @@ def test_sensor_follows_a_simulation():
     measured, true = np.array(heights).T
     np.testing.assert_allclose(measured[1::2], true[1::2], atol=1e-6)
     np.testing.assert_allclose(measured[2::2], true[1:-1:2], atol=1e-6)
+
+
+def make_falling(count: int) -> pv.ModelBuilder:
+    ball, builder = pv.ModelBuilder(), pv.ModelBuilder()
+    body = ball.add_body(xform=(0, 0, 2, 0, 0, 0, 1), label="ball")
+    ball.add_shape_sphere(body, radius=0.1)
+    builder.replicate(ball, count)
+    builder.add_ground_plane()
+    return builder
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_sensor_sees_where_a_reset_put_worlds(threads):
+    """After a reset of any kind, replayed too, its worlds are measured at once, and others are not."""
+    with pv.Simulation(make_falling(3).finalize("cpu"), dt=0.01, threads=threads) as simulation:
+        scan = RaySensor(simulation.model, grid_pattern((0, 0)), bodies="ball", threads=threads)
+        pixels = CameraSensor(
+            simulation.model,
+            bodies="ball",
+            width=1,
+            height=1,
+            xform=(0, 0, 0, 0, 0, 0, 1),
+            geometry="collision",
+        )
+        scan.follow(simulation, every=4)
+        pixels.follow(simulation, every=4)
+
+        def seen() -> np.ndarray:
+            return np.array([scan.distance.numpy()[:, 0], pixels.depth.numpy()[:, 0, 0]])
+
+        def heights() -> np.ndarray:
+            return simulation.state.body_q.numpy()[:, 2].copy()
+
+        np.testing.assert_allclose(seen()[0], 2.0, atol=1e-6)
+        for world in (0, 2, 0, 1):  # launched, then recorded, then replayed
+            simulation.step(4)
+            before, at_four = seen(), heights()
+            np.testing.assert_allclose(before[0], at_four, atol=1e-6)
+            simulation.step(2)
+            simulation.reset([world])
+            expected = at_four.copy()
+            expected[world] = 2.0
+            np.testing.assert_allclose(seen()[0], expected, atol=1e-6)
+            simulation.step(2)
+            np.testing.assert_allclose(seen()[0], heights(), atol=1e-6)
+        snapshot = simulation.save()
+        simulation.step(5)
+        mask = wp.array([True, False, True], dtype=wp.bool, device="cpu")
+        old = seen()
+        simulation.reset(mask)
+        np.testing.assert_allclose(seen()[0, [0, 2]], 2.0, atol=1e-6)
+        np.testing.assert_array_equal(seen()[:, 1], old[:, 1])
+        simulation.restore(snapshot)
+        np.testing.assert_allclose(seen()[0], heights(), atol=1e-6)
+        simulation.step(1)
+        simulation.reset()
+        np.testing.assert_allclose(seen()[0], 2.0, atol=1e-6)
+        simulation.step(3)
+        np.testing.assert_allclose(seen()[0], 2.0, atol=1e-6)
+        simulation.step()
+        np.testing.assert_allclose(seen()[0], heights(), atol=1e-6)
+        assert heights()[0] < 2.0
+
+
+def test_a_sensor_measures_in_a_forked_process():
+    """The threads of a sensor are not in a process forked from its own, which makes others."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system does not fork")
+    model = make_falling(4).finalize("cpu")
+    state = model.state()
+    rays = grid_pattern((1.0, 1.0), 0.02)
+    scan = RaySensor(model, rays, bodies="ball", threads=2)
+    scan.update(state)
+    assert scan._pool is not None
+    expected = scan.distance.numpy().copy()
+    scan.distance.zero_()
+
+    def measure(results) -> None:
+        scan.update(state)
+        results.put(scan.distance.numpy().copy())
+
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    process = context.Process(target=measure, args=(results,), daemon=True)
+    process.start()
+    try:
+        measured = results.get(timeout=30.0)
+    finally:
+        process.kill()
+        process.join()
+    np.testing.assert_array_equal(measured, expected)
 
 
 @pytest.mark.parametrize(

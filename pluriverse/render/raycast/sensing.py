@@ -56,6 +56,8 @@ def place_camera(
     """Write the pose of one camera."""
     slot, index = wp.tid()
     world = worlds[slot]
+    if world < 0:
+        return
     camera = camera_start[world] + index
     if camera >= camera_start[world + 1]:
         return
@@ -110,6 +112,8 @@ def sense_pixel(
     """Measure one pixel of one camera."""
     slot, index, pixel = wp.tid()
     world = worlds[slot]
+    if world < 0:
+        return
     camera = camera_start[world] + index
     if camera >= camera_start[world + 1]:
         return
@@ -172,6 +176,8 @@ def sense_ray(
     """Measure one ray of one sensor."""
     slot, index, ray = wp.tid()
     world = worlds[slot]
+    if world < 0:
+        return
     sensor = sensor_start[world] + index
     if sensor >= sensor_start[world + 1]:
         return

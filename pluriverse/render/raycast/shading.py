@@ -322,6 +322,8 @@ def render_pixel(
     """Render one pixel of one camera."""
     slot, index, offset = wp.tid()
     world = worlds[slot]
+    if world < 0:
+        return
     camera = camera_start[world] + index
     pixel = first_pixel + offset
     if camera >= camera_start[world + 1] or pixel >= view.width * view.height:
