@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
@@ -47,6 +47,17 @@ class StepStage:
 
     def drives_changed(self) -> None:
         """Take note that a stage with `driven_dofs` was added to the simulation or removed from it."""
+
+    def set_seed(self, seed: int, *, identities: Any = None) -> None:
+        """Restart the random numbers of the stage, if it draws any, from the next reset of each world on.
+
+        Args:
+            seed: Seed, 0 to 2**31 - 1.
+            identities: Identity on which the numbers of each world depend, shape [world]; its index if None.
+
+        Raises:
+            ValueError: If a number is out of range, or there is not one identity per world.
+        """
 
     def prepare(self) -> None:
         """Prepare before a step is recorded. It is called outside of recordings and launches nothing."""
@@ -120,6 +131,11 @@ class StagedSimulation(Protocol):
     @property
     def stages(self) -> tuple[StepStage, ...]:
         """The stages of every step."""
+        ...
+
+    @property
+    def seeding(self) -> tuple[int, Any]:
+        """Seed and identities of stages that draw random numbers; see `StepStage.set_seed`."""
         ...
 
     @property

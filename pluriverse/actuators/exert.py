@@ -47,7 +47,7 @@ class ActuatorArrays:
     sample: wp.array[int]  # [world] solver steps since the reset
     episode: wp.array[int]  # [world] resets
     identity: wp.array[int]  # [world]
-    seed: int
+    seed: wp.array[int]  # [1] an array, so that a recorded reset reads it
     dt: float  # s
 
 
@@ -162,7 +162,7 @@ def begin_world(
             wp.uint32(actuators.episode[world]),
             wp.uint32(actuator - first),
             wp.uint32(0),
-            wp.uint32(actuators.seed),
+            wp.uint32(actuators.seed[0]),
             ACTUATOR_STREAM,
         )
         low = actuators.delay_low[actuator]

@@ -10,6 +10,7 @@ import warp as wp
 from pluriverse.actuators.exert import ActuatorArrays, begin_worlds, exert_worlds
 from pluriverse.actuators.selection import select_dofs
 from pluriverse.model import State
+from pluriverse.model.arguments import check_seeding
 from pluriverse.model.drive_effort import DRIVE_ARRAYS
 from pluriverse.selection.patterns import Patterns
 from pluriverse.simulation import Simulation, StepStage
@@ -47,8 +48,10 @@ class JointActuators(StepStage):
         time_constant: Of a first-order lag of the effort [s], 0 for none.
         delay: Delay of commands [s]: one value, or a tuple of a lowest and a highest one, between which every
             actuator draws one at each reset of its world.
-        seed: Seed of the delays, 0 to 2**31 - 1.
-        identities: Identity on which the delays of each world depend, shape [world]; its index if None.
+        seed: Seed of the delays, 0 to 2**31 - 1, until `Simulation.set_seed` gives another, as an environment
+            does; that of the simulation if None.
+        identities: Identity on which the delays of each world depend, shape [world]; that of the simulation,
+            by default the index, if None.
 
     Raises:
         KeyError: If there is no such joint.
@@ -76,7 +79,7 @@ class JointActuators(StepStage):
         curve: Sequence[tuple[float, float]] | None = None,
         time_constant: Any = 0.0,
         delay: Any = 0.0,
-        seed: int = 0,
+        seed: int | None = None,
         identities: Any = None,
     ):
         what = type(self).__name__
@@ -117,13 +120,15 @@ class JointActuators(StepStage):
         arrays.history = self._make_history(float(arrays.delay_high.numpy().max(initial=0.0)))
         for name in ("sample", "episode"):
             setattr(arrays, name, wp.zeros(model.world_count, dtype=wp.int32, device=device))
-        arrays.identity = wp.array(
-            _identities(identities, model.world_count, what), dtype=wp.int32, device=device
-        )
-        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
-            raise ValueError(f"{what}: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
-        arrays.seed, arrays.dt = int(seed), simulation.dt
+        arrays.identity = wp.zeros(model.world_count, dtype=wp.int32, device=device)
+        arrays.seed = wp.zeros(1, dtype=wp.int32, device=device)
+        arrays.dt = simulation.dt
         self._arrays = arrays
+        default_seed, default_identities = simulation.seeding
+        self.set_seed(
+            default_seed if seed is None else seed,
+            identities=default_identities if identities is None else identities,
+        )
         self._drives = _switch_off_drives(simulation, self.dof)
         for name in (*own, "effort", "history", "delay", "sample", "episode"):
             if getattr(arrays, name).size:
@@ -191,6 +196,21 @@ class JointActuators(StepStage):
         """Remove the actuators; the drives of the model act again."""
         _switch_on_drives(self._simulation, self.dof, self._drives)
         self._simulation.remove_stage(self)
+
+    def set_seed(self, seed: int, *, identities: Any = None) -> None:
+        """Set the seed of the delays, which are drawn with it at the next reset of each world.
+
+        Args:
+            seed: Seed, 0 to 2**31 - 1.
+            identities: Identity on which the delays of each world depend, shape [world]; its index if None.
+
+        Raises:
+            ValueError: If a number is out of range, or there is not one identity per world.
+        """
+        number, selected = check_seeding(self._model, seed, identities, type(self).__name__)
+        self._arrays.seed.fill_(number)
+        self._arrays.identity.assign(selected)
+        self._arrays.episode.zero_()
 
     def before_substep(self, worlds: wp.array[int], state: State) -> None:
         """Write the efforts for the solver step that follows."""
@@ -292,10 +312,3 @@ def _check_curve(curve: Sequence[tuple[float, float]] | None, what: str) -> np.n
             f"{what}: curve is {curve!r}, but its speeds must ascend from 0, and its efforts be >= 0."
         )
     return points
-
-
-def _identities(identities: Any, count: int, what: str) -> np.ndarray:
-    selected = np.arange(count) if identities is None else np.asarray(identities)
-    if selected.shape != (count,) or selected.dtype.kind not in "iu" or (selected < 0).any():
-        raise ValueError(f"{what}: identities must be {count} whole numbers >= 0, one per world.")
-    return selected.astype(np.int32)

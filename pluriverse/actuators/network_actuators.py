@@ -70,10 +70,10 @@ class NetworkActuators(JointActuators):
         self._evaluate = network if callable(network) else _read_network(Path(network), 2 * len(ages))
         self._ages, self._velocities_first = ages, velocities_first
         self._scales = float(position_scale), float(velocity_scale), float(effort_scale)
-        super().__init__(simulation, joints, stiffness=0.0, damping=0.0, **options)
         model = simulation.model
-        self._past = wp.zeros((max(ages) + 1, 2, len(self.dof)), dtype=wp.float32, device=model.device)
         self._seen_episode = wp.zeros(model.world_count, dtype=wp.int32, device=model.device)
+        super().__init__(simulation, joints, stiffness=0.0, damping=0.0, **options)
+        self._past = wp.zeros((max(ages) + 1, 2, len(self.dof)), dtype=wp.float32, device=model.device)
         for name, array in (("past", self._past), ("seen episode", self._seen_episode)):
             simulation.add_snapshot_array(f"network actuators {name}", array)
         self._feedforward = wp.zeros_like(simulation.control.joint_act)
@@ -87,6 +87,11 @@ class NetworkActuators(JointActuators):
     def drive_parameters(self) -> dict[str, wp.array]:
         """Effort limits; a network has no gains."""
         return {"joint_effort_limit": self.effort_limit}
+
+    def set_seed(self, seed: int, *, identities: Any = None) -> None:
+        """Set the seed of the delays; see `JointActuators.set_seed`."""
+        super().set_seed(seed, identities=identities)
+        self._seen_episode.zero_()  # episodes are counted anew
 
     def _check_fit(self) -> None:
         shape = (len(self.dof), 2 * len(self._ages))

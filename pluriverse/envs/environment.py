@@ -215,6 +215,7 @@ class Environment:
         self._randomizer: Randomizer | None = None
         self._seed(seed)
         task.setup(self)
+        self._restart_stages()
         if not isinstance(task.action_count, int | np.integer) or task.action_count < 1:
             raise ValueError(
                 f"{type(task).__name__}: action_count is {task.action_count!r}, but must be the number of "
@@ -312,6 +313,7 @@ class Environment:
                 robots.refresh()  # or a command that was given before would not be new
             if mask is None:
                 self.simulation.reset()
+                self._restart_stages()
         selected = self._everywhere if mask is None else self._as_mask(mask)
         self._begin(selected)
         self._is_ready = True
@@ -393,8 +395,13 @@ class Environment:
         self._return_graph: wp.Graph | None = None
         self._recorded_stages: tuple[StepStage, ...] | None = None
         self._random = EnvironmentRandom(self._identity, self._episode, self._step, self.seed)
+        self._restart_stages()
         if self._randomizer is not None:
             self._randomizer.restart(self.seed)
+
+    def _restart_stages(self) -> None:
+        """Restart noise of sensors and delays of actuators: resets before the first episode do not count."""
+        self.simulation.set_seed(self.seed, identities=self._identities)
 
     def _begin(self, mask: Any) -> None:
         """Start episodes of environments."""

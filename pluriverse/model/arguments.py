@@ -1,4 +1,4 @@
-"""Arguments of a step: whether a state, a control and contacts are those of a model.
+"""Arguments of a step: whether a state, a control and contacts are those of a model; seeds of random numbers.
 
 A kernel trusts the length of its arrays. Objects of another model are refused, unless that model has the same
 structure; replaced arrays are refused if shape, type or device differ. All checks run when a step is launched
@@ -8,6 +8,7 @@ from Python, and cost nothing in a recorded step.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from pluriverse.model.contacts import Contacts
@@ -153,3 +154,26 @@ def check_contacts(model: Model, contacts: Any, what: str) -> None:
     if contacts.rigid_contact_stiffness is not None:
         name = "rigid_contact_stiffness"
         check_array(model, contacts.rigid_contact_stiffness, slots, wp.float32, f"{what}.{name}")
+
+
+def check_seeding(model: Model, seed: Any, identities: Any, what: str) -> tuple[int, np.ndarray]:
+    """Return a seed of random numbers, and the identities of worlds, on which their numbers depend.
+
+    Args:
+        model: Model of the worlds.
+        seed: The seed.
+        identities: Identity of each world, shape [world]; its index if None.
+        what: Who asks, for messages.
+
+    Raises:
+        ValueError: If a number is out of range, or there is not one identity per world.
+    """
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 2**31:
+        raise ValueError(f"{what}: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
+    found = np.arange(model.world_count) if identities is None else np.asarray(identities)
+    is_sound = found.shape == (model.world_count,) and found.dtype.kind in "iu"
+    if not is_sound or (found < 0).any() or (found >= 2**31).any():
+        raise ValueError(
+            f"{what}: identities must be {model.world_count} whole numbers, 0 to 2**31 - 1, one per world."
+        )
+    return int(seed), found.astype(np.int32)

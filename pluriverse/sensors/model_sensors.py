@@ -11,6 +11,7 @@ import warp as wp
 from pluriverse.builder.sensors import SensorType
 from pluriverse.launch import fill_struct
 from pluriverse.model import Contacts, Control, Model, State
+from pluriverse.model.arguments import check_seeding
 from pluriverse.model.drive_effort import drive_arrays
 from pluriverse.model.world_list import trust_worlds
 from pluriverse.render import RayCaster, SeenGeometry
@@ -94,8 +95,6 @@ class ModelSensors:
         self._adopt_authored()
 
     def _make_noise(self, seed: int) -> Any:
-        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
-            raise ValueError(f"ModelSensors: seed is {seed!r}, but must be a whole number, 0 to 2**31 - 1.")
         device, worlds = self.model.device, self.model.world_count
         noise: Any = NoiseModel()
         for name in ("std", "bias_std", "bias_walk", "delay_low", "delay_high", "delay"):
@@ -106,7 +105,7 @@ class ModelSensors:
         noise.sample = wp.zeros(worlds, dtype=wp.int32, device=device)
         noise.episode = wp.zeros(worlds, dtype=wp.int32, device=device)
         noise.identity = wp.array(np.arange(worlds, dtype=np.int32), dtype=wp.int32, device=device)
-        noise.seed = int(seed)
+        noise.seed, _ = check_seeding(self.model, seed, None, "ModelSensors")
         noise.interval = 1.0
         return noise
 
@@ -309,16 +308,12 @@ class ModelSensors:
         Raises:
             ValueError: If a number is out of range, or there is not one identity per world.
         """
-        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
-            raise ValueError(f"set_seed: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
-        worlds = self.model.world_count
-        selected = np.arange(worlds) if identities is None else np.asarray(identities)
-        if selected.shape != (worlds,) or selected.dtype.kind not in "iu" or (selected < 0).any():
-            raise ValueError(f"set_seed: identities must be {worlds} whole numbers >= 0, one per world.")
-        self._noise.identity.assign(selected.astype(np.int32))
+        number, selected = check_seeding(self.model, seed, identities, "set_seed")
+        self._noise.identity.assign(selected)
         self._noise.episode.zero_()
-        self._noise.seed = int(seed)
-        self._version += 1
+        if number != self._noise.seed:  # which is part of the recording
+            self._noise.seed = number
+            self._version += 1
 
     @property
     def version(self) -> int:

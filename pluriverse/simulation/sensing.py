@@ -23,6 +23,8 @@ class SensorStage(StepStage):
 
     def __init__(self, simulation: Any):
         self.sensors = ModelSensors(simulation.model)
+        seed, identities = simulation.seeding
+        self.set_seed(seed, identities=identities)
         self._simulation = simulation
         self._substep = 0
         self._stage_driven: Any = wp.array(
@@ -78,6 +80,10 @@ class SensorStage(StepStage):
     def drives_changed(self) -> None:
         """Look which stages drive joints."""
         self._stage_driven.assign(stage_driven_dofs(self._simulation))
+
+    def set_seed(self, seed: int, *, identities: Any = None) -> None:
+        """Restart noise, bias and delays."""
+        self.sensors.set_seed(seed, identities=identities)
 
     def before_step(self, worlds: wp.array[int], state: State) -> None:
         """Start counting solver steps."""

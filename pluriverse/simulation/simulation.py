@@ -12,7 +12,7 @@ import warp as wp
 from pluriverse.copying import Uncopied
 from pluriverse.launch import is_recorded_by_others, outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
-from pluriverse.model.arguments import check_state
+from pluriverse.model.arguments import check_seeding, check_state
 from pluriverse.model.attributes import find_attribute
 from pluriverse.model.edits import Edits
 from pluriverse.model.schema import FRAME_ARRAYS
@@ -82,6 +82,8 @@ class Simulation(Uncopied):
 
     copy_remedy = "save() returns a snapshot that restore() takes, also of another Simulation of the model."
     pickle_remedy = "Make it in the process that steps it."
+    seeding: tuple[int, Any] = (0, None)
+    """Seed and identities of noise and delays, also of sensors and actuators made later; see `set_seed`."""
 
     def __init__(
         self,
@@ -469,17 +471,18 @@ class Simulation(Uncopied):
             TypeError: If it is not a stage.
         """
         self._refuse_recording("add_stage")
-        if not isinstance(stage, StepStage):
-            raise TypeError(
-                f"Simulation.add_stage: got a {type(stage).__name__}, but a stage derives from "
-                "pluriverse.simulation.StepStage."
-            )
         self._loop.add_stage(stage)
 
     @property
     def stages(self) -> tuple[StepStage, ...]:
         """The stages of every step."""
         return tuple(self._loop.stages)
+
+    def set_seed(self, seed: int, *, identities: Any = None) -> None:
+        """Restart noise and delays of sensors and actuators at the next resets; see `StepStage.set_seed`."""
+        self.seeding = check_seeding(self._model, seed, identities, "set_seed")
+        for stage in self._loop.stages:
+            stage.set_seed(seed, identities=identities)
 
     def remove_stage(self, stage: StepStage) -> None:
         """Remove a stage.

@@ -144,7 +144,16 @@ class StepLoop:
         return self._chunks
 
     def add_stage(self, stage: StepStage) -> None:
-        """Add a stage, unless it is one already; the next step is recorded with it."""
+        """Add a stage, unless it is one already; the next step is recorded with it.
+
+        Raises:
+            TypeError: If it is not a stage.
+        """
+        if not isinstance(stage, StepStage):
+            raise TypeError(
+                f"Simulation.add_stage: got a {type(stage).__name__}, but a stage derives from "
+                "pluriverse.simulation.StepStage."
+            )
         if stage not in self.stages:
             self.stages.append(stage)
             self._stages_changed(stage)
