@@ -1,5 +1,6 @@
 """NetworkActuators: joint efforts from a trained network, evaluated in every solver step."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ class NetworkActuators(JointActuators):
     Raises:
         FileNotFoundError: If there is no such file.
         ImportError: If torch or onnxruntime is missing.
+        TypeError: If the network is a module of PyTorch, which takes tensors.
         ValueError: If the network does not fit the features, or a value is out of range.
     """
 
@@ -67,6 +69,7 @@ class NetworkActuators(JointActuators):
             raise ValueError(
                 f"{what}: history is {list(history)}, but it must be different whole numbers >= 0."
             )
+        _refuse_module(network)
         self._evaluate = network if callable(network) else _read_network(Path(network), 2 * len(ages))
         self._ages, self._velocities_first = ages, velocities_first
         self._scales = float(position_scale), float(velocity_scale), float(effort_scale)
@@ -99,8 +102,8 @@ class NetworkActuators(JointActuators):
             self._run(np.zeros(shape, dtype=np.float32))
         except (RuntimeError, TypeError, IndexError) as error:
             raise ValueError(
-                f"NetworkActuators: the network does not take an array [actuator, feature] of shape {shape}: "
-                f"{error}. Choose history= to match its input."
+                f"NetworkActuators: the network does not take a NumPy array of shape {shape}, "
+                f"[actuator, feature]: {error}. Choose history= to match its input."
             ) from error
 
     def _run(self, features: np.ndarray) -> np.ndarray:
@@ -146,6 +149,18 @@ class _Command:
     def __init__(self, control: Control, act: wp.array):
         self.joint_target_pos, self.joint_target_vel = control.joint_target_pos, control.joint_target_vel
         self.joint_act, self.joint_f = act, control.joint_f
+
+
+def _refuse_module(network: Any) -> None:
+    """Raise for a module of PyTorch, which may not even be installed."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(network, torch.nn.Module):
+        raise TypeError(
+            f"NetworkActuators: network is a torch module ({type(network).__name__}), which takes tensors, "
+            "but a function gets a NumPy array and returns one. Pass lambda features: "
+            "module(torch.from_numpy(features)).detach().numpy(), or the file that "
+            "torch.jit.script(module).save(path) writes."
+        )
 
 
 def _read_network(path: Path, width: int) -> Callable[[np.ndarray], Any]:

@@ -251,6 +251,13 @@ def test_wrong_actuators_are_refused(tmp_path):
             JointActuators(simulation, curve=[(1.0, 2.0), (0.5, 3.0)])
         with pytest.raises(FileNotFoundError):
             NetworkActuators(simulation, tmp_path / "none.pt")
+        torch = pytest.importorskip("torch")
+        module = torch.nn.Linear(2, 1)
+        with pytest.raises(TypeError, match=r"torch module \(Linear\), which takes tensors.*from_numpy"):
+            NetworkActuators(simulation, module)
+        NetworkActuators(
+            simulation, lambda features: module(torch.from_numpy(features)).detach().numpy()
+        ).remove()
         with pytest.raises(ValueError, match="gave 4 numbers for 2 actuators"):
             NetworkActuators(simulation, lambda features: features)
         assert simulation.stages == ()
