@@ -14,8 +14,8 @@ from pluriverse.cluster.errors import ClusterError
 from pluriverse.cluster.fleet import shared_out
 from pluriverse.cluster.part import SNAPSHOT_INTERVAL, Part, Placement
 from pluriverse.cluster.runtime import connect, pickled
-from pluriverse.envs.environment import Task
 from pluriverse.envs.registry import find_task, make_task
+from pluriverse.envs.task import Task
 from pluriverse.envs.vector_env import as_mode, first_seed
 
 

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from pluriverse.envs.adapters.rsl_rl import RslRlEnv
     from pluriverse.envs.adapters.sb3 import Sb3VecEnv
     from pluriverse.envs.adapters.skrl import SkrlEnv
-    from pluriverse.envs.environment import Environment, StepResult, Task
+    from pluriverse.envs.environment import Environment, StepResult
     from pluriverse.envs.learning.config import LearningConfig
     from pluriverse.envs.learning.policy import OnnxPolicy, export_policy
     from pluriverse.envs.learning.trainer import Trainer
     from pluriverse.envs.mirror import Mirror, Reflection, mirrored_joints
     from pluriverse.envs.registry import TaskEntry, make_task, task_names
     from pluriverse.envs.robots import Robot, add_robot, find_robot
+    from pluriverse.envs.task import Task
     from pluriverse.envs.vector_env import SingleEnv, VectorEnv
 
 _LAZY_MODULES = {
@@ -34,7 +35,7 @@ _LAZY_MODULES = {
     "SingleEnv": ("vector_env", "gymnasium"),
     "SkrlEnv": ("adapters.skrl", "skrl"),
     "StepResult": ("environment", "learn"),
-    "Task": ("environment", ""),
+    "Task": ("task", ""),
     "TaskEntry": ("registry", ""),
     "Trainer": ("learning.trainer", "rsl_rl"),
     "VectorEnv": ("vector_env", "gymnasium"),

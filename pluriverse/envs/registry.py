@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from pluriverse.envs.environment import Task
 from pluriverse.envs.learning.config import LearningConfig
+from pluriverse.envs.task import Task
 
 ROUGH = ("flat", "rough", "waves", "slope", "stairs", "blocks")
 

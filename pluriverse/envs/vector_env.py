@@ -7,7 +7,8 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from pluriverse.envs.environment import Environment, Task
+from pluriverse.envs.environment import Environment
+from pluriverse.envs.task import Task
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from pluriverse.envs.dealing import deal_worlds
-from pluriverse.envs.environment import Task
 from pluriverse.envs.robots import Robot, add_robot
+from pluriverse.envs.task import Task
 from pluriverse.model_builder import ModelBuilder
 
 # The gripper's middle, ahead of the hand [m]: between the pads of the fingers.

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pluriverse.envs.environment import Task
 from pluriverse.envs.robots import add_robot
+from pluriverse.envs.task import Task
 from pluriverse.model_builder import ModelBuilder
 from pluriverse.randomization import InitialState, Uniform
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from pluriverse.builder import ShapeConfig
 from pluriverse.envs.dealing import deal_worlds
-from pluriverse.envs.environment import Task
 from pluriverse.envs.robots import add_robot
+from pluriverse.envs.task import Task
 from pluriverse.model_builder import ModelBuilder
 from pluriverse.randomization import InitialState, Uniform
 

@@ -9,9 +9,9 @@ import numpy as np
 import warp as wp
 
 from pluriverse.envs.dealing import deal_worlds
-from pluriverse.envs.environment import Task
 from pluriverse.envs.mirror import SPIN, VECTOR, Mirror, Reflection, mirrored_joints
 from pluriverse.envs.robots import Robot, add_robot, get_robot
+from pluriverse.envs.task import Task
 from pluriverse.envs.tasks.velocity_terms import TERMS, VelocityTerms
 from pluriverse.model_builder import ModelBuilder
 from pluriverse.randomization import InitialState, Uniform, friction
