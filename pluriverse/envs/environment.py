@@ -1,6 +1,8 @@
 """Environment: a task in many worlds at once, in PyTorch tensors."""
 
+import gc
 import math
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +42,10 @@ class StepResult:
     """Terms of the reward by their names, shape [env] each."""
 
 
+# The environment of each task that has one, by the identity of the task: a task of a user may have no hash.
+_ENVIRONMENTS: "weakref.WeakValueDictionary[int, Environment]" = weakref.WeakValueDictionary()
+
+
 class Environment:
     """A task in many worlds at once.
 
@@ -47,7 +53,7 @@ class Environment:
     of 4,096: its draws depend on `seed`, its identity, its episode and step.
 
     Args:
-        task: The task.
+        task: The task, which is this environment's alone until `close`: it holds tensors of these worlds.
         env_count: Number of environments, one world each.
         seed: Seed of all draws, 0 to 2**31 - 1.
         device: Device of simulation and tensors; the best there is if None.
@@ -59,7 +65,8 @@ class Environment:
     Raises:
         ImportError: If PyTorch is not installed.
         TypeError: If `task` is not a `Task`.
-        ValueError: If a number is out of range, or the task does not fit itself.
+        ValueError: If a number is out of range, the task is that of another environment, or it does not fit
+            itself.
     """
 
     def __init__(
@@ -91,6 +98,7 @@ class Environment:
             raise ValueError(
                 f"Environment: env_count is {env_count!r}, but must be a whole number of at least 1."
             )
+        _release(task)
         self._torch = torch
         self.task = task
         self.reset_done = reset_done
@@ -135,6 +143,9 @@ class Environment:
             self._randomizer = Randomizer(
                 self.simulation, list(task.randomization), seed=self.seed, identities=self._identities
             )
+        self._is_closed = False
+        self._has_task = True
+        _ENVIRONMENTS[id(task)] = self  # not before everything went well, or a second try would be refused
 
     # what there is
 
@@ -204,8 +215,10 @@ class Environment:
             seed: New seed. With it, all environments restart at their first episode.
 
         Raises:
+            RuntimeError: If another environment has taken over the task since `close`.
             ValueError: If the mask does not fit.
         """
+        self._check_task("reset")
         if seed is not None:
             self._seed(seed)
             self.episodes.zero_()
@@ -227,11 +240,12 @@ class Environment:
             actions: Tensor or array, shape [env, action_count].
 
         Raises:
-            RuntimeError: If `reset` was never called.
+            RuntimeError: If `reset` was never called, or another environment has taken over the task.
             ValueError: If actions have another shape, or hold NaN.
         """
         torch, task = self._torch, self.task
         if not self._is_ready:
+            self._check_task("step")
             raise RuntimeError("Environment.step: call reset() first.")
         given = self._as_actions(actions)
         self.previous_actions.copy_(self.actions)
@@ -261,7 +275,8 @@ class Environment:
         return picture[..., :3]
 
     def close(self) -> None:
-        """End the threads of the simulation."""
+        """End the threads of the simulation, and leave the task to another environment that asks for it."""
+        self._is_closed = True
         self.simulation.close()
 
     def __enter__(self) -> "Environment":
@@ -271,6 +286,13 @@ class Environment:
         self.close()
 
     # parts
+
+    def _check_task(self, what: str) -> None:
+        if not self._has_task:
+            raise RuntimeError(
+                f"Environment.{what}: after close() another environment has taken over the "
+                f"{type(self.task).__name__}, which now shows its worlds. Make a task for each environment."
+            )
 
     def _build(self, device: Any) -> Model:
         task, count = self.task, len(self._identities)
@@ -441,6 +463,33 @@ class Environment:
                 f"be {self.env_count} truth values."
             )
         return given
+
+
+def _release(task: Task) -> None:
+    """Take a task from the environment that has it, if that is closed.
+
+    Raises:
+        ValueError: If that is not closed.
+    """
+    if _owner_of(task) is None:
+        return
+    gc.collect()  # an environment that nobody holds any more may still be there
+    owner = _owner_of(task)
+    if owner is None:
+        return
+    if not owner._is_closed:
+        name = type(task).__name__
+        raise ValueError(
+            f"Environment: this {name} is the task of another environment already (with {owner.env_count} "
+            f"worlds), and holds tensors of its worlds. Make a task for each environment, such as a second "
+            f"{name}, or close() the other one first."
+        )
+    owner._has_task = owner._is_ready = False
+
+
+def _owner_of(task: Task) -> Environment | None:
+    owner = _ENVIRONMENTS.get(id(task))
+    return owner if owner is not None and owner.task is task else None
 
 
 def _owned(values: Any) -> Any:

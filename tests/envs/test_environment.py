@@ -213,6 +213,51 @@ def test_tasks_that_do_not_fit_themselves_say_so():
         env.reset()
 
 
+def test_a_task_is_that_of_one_environment_until_it_is_closed_or_gone():
+    """Two environments of one task would both observe the worlds of the second, without a word."""
+    task = SwingUp()
+    first = envs.Environment(task, 2, seed=0, threads=1)
+    first.reset()
+    with pytest.raises(ValueError, match=r"this SwingUp is the task of another.*\(with 2 .*close\(\)"):
+        envs.Environment(task, 3, seed=1, threads=1)
+    assert task.t.joint_positions.shape == (2, 1)
+    first.step(torch.zeros(2, 1))  # the refusal has changed nothing
+    first.close()
+    first.step(torch.zeros(2, 1))
+    second = envs.Environment(task, 3, seed=1, threads=1)
+    for call in (first.reset, lambda: first.step(torch.zeros(2, 1))):
+        with pytest.raises(RuntimeError, match="another environment has taken over the SwingUp"):
+            call()
+    seen = second.reset()
+    del second
+    third = envs.Environment(task, 3, seed=1, threads=1)
+    assert torch.equal(third.reset(), seen)
+    third.close()
+
+
+class Distracted(SwingUp):
+    """Has no hash, and cannot be set up at first."""
+
+    __hash__ = None
+    tries = 0
+
+    def setup(self, env):
+        self.tries += 1
+        if self.tries == 1:
+            raise LookupError("nothing there")
+        super().setup(env)
+
+
+def test_a_task_whose_setup_failed_may_be_tried_again():
+    """Also while the error is kept, as notebooks do with that of the last cell."""
+    task = Distracted()
+    with pytest.raises(LookupError) as kept:
+        envs.Environment(task, 1, threads=1)
+    with envs.Environment(task, 1, threads=1) as env:
+        assert env.reset().shape == (1, 3)
+    del kept
+
+
 def test_random_numbers_are_uniform_and_normal():
     """Mean and variance within five standard errors."""
     import warp as wp
