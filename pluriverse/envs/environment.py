@@ -22,6 +22,8 @@ from pluriverse.tensors import RobotTensors
 
 # Spacing of the worlds of a scene [m]: worlds are separate spaces, so all are at the origin.
 NO_SPACING = (0.0, 0.0, 0.0)
+# Most steps of an episode, since they are counted in 32 bits: a year and more of simulated time.
+EPISODE_STEPS_MAX = 2**31 - 1
 
 
 @dataclass
@@ -130,6 +132,7 @@ class Environment:
                 f"{type(task).__name__}: action_count is {task.action_count!r}, but must be the number of "
                 "numbers in an action. Set it as an attribute of the class, or in setup()."
             )
+        _ = self.max_episode_steps  # refuses a time that is none now, not in the first step
         self.actions = torch.zeros((count, int(task.action_count)), device=self.device)
         """Actions of the last step, clipped, shape [env, action_count]; zero at the start of an episode."""
         self.previous_actions = torch.zeros_like(self.actions)
@@ -171,8 +174,20 @@ class Environment:
 
     @property
     def max_episode_steps(self) -> int:
-        """Steps after which an episode is truncated."""
-        return max(1, round(self.task.episode_seconds / self.step_seconds))
+        """Steps after which an episode is truncated: those of `episode_seconds`, but 2**31 - 1 at most.
+
+        Raises:
+            ValueError: If `episode_seconds` of the task is no positive number.
+        """
+        seconds = self.task.episode_seconds
+        if seconds is None:
+            return EPISODE_STEPS_MAX
+        if not isinstance(seconds, int | float | np.number) or not seconds > 0.0:
+            raise ValueError(
+                f"{type(self.task).__name__}: episode_seconds is {seconds!r}, but must be a positive time "
+                "[s]. Set it to math.inf or None for episodes that time does not end."
+            )
+        return max(1, round(min(float(seconds) / self.step_seconds, EPISODE_STEPS_MAX)))
 
     def tensors(self, pattern: Any, **options: Any) -> RobotTensors:
         """Return the tensors of robots, one row per environment, in the order of environments.

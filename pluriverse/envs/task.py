@@ -30,8 +30,8 @@ class Task:
     """Time step of the solver [s]."""
     decimation: int = 4
     """Solver steps per action."""
-    episode_seconds: float = 20.0
-    """Simulated time after which an episode is truncated [s]."""
+    episode_seconds: float | None = 20.0
+    """Simulated time after which an episode is truncated [s]; never if infinite or None."""
     action_count: int = 0
     """Numbers in an action; set it, at the latest in `setup`."""
     action_limit: float = 1.0

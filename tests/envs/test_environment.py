@@ -98,6 +98,28 @@ def test_episodes_end_by_the_task_or_by_time_and_begin_anew():
         assert ended == 0
 
 
+@pytest.mark.parametrize("seconds", [1e9, 10**12, float("inf"), None, np.float32(1e30)])
+def test_an_episode_without_end_is_not_truncated(seconds):
+    """More steps than are counted in 32 bits once ended every episode in its first step."""
+    task = SwingUp()
+    task.episode_seconds = seconds
+    with envs.Environment(task, 2, threads=1) as env:
+        env.reset()
+        assert not env.step(torch.zeros(2, 1)).truncated.any()
+        assert env.max_episode_steps == 2**31 - 1
+        task.episode_seconds = 0.04  # a curriculum may change it
+        assert env.step(torch.zeros(2, 1)).truncated.all()
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), "20", [1.0]])
+def test_a_time_of_episodes_that_is_none_is_refused(seconds):
+    """With the task and the value, before anything is stepped."""
+    task = SwingUp()
+    task.episode_seconds = seconds
+    with pytest.raises(ValueError, match=r"SwingUp: episode_seconds is .*must be a positive time.*math\.inf"):
+        envs.Environment(task, 2, threads=1)
+
+
 def test_a_world_that_freezes_ends_its_episode_and_goes_on():
     """NaN written into a world ends that episode only."""
     with envs.Environment(SwingUp(), 3, threads=1) as env:
