@@ -61,7 +61,8 @@ class Environment:
         device: Device of simulation and tensors; the best there is if None.
         threads: CPU threads of the simulation; all cores if None.
         identities: Identity of each environment, if it is a part of a larger batch; 0, 1, 2 ... if None.
-        reset_done: Whether environments are reset in the step in which they end. Otherwise call `reset`.
+        reset_done: Whether environments are reset in the step in which they end. Otherwise they go on until
+            `reset(env.ended)`.
         strict: Whether a failing world is an error instead of a warning.
 
     Raises:
@@ -114,11 +115,18 @@ class Environment:
         self._identity: Any = wp.array(self._identities, dtype=wp.int32, device=wp_device)
         self._episode: Any = wp.zeros(count, dtype=wp.int32, device=wp_device)
         self._step: Any = wp.zeros(count, dtype=wp.int32, device=wp_device)
+        self._ended: Any = wp.zeros(count, dtype=wp.bool, device=wp_device)
         self.episodes = wp.to_torch(self._episode)
         """Episodes that each environment has started, shape [env]."""
         self.episode_steps = wp.to_torch(self._step)
         """Steps that each environment has made in its episode, shape [env]."""
-        for name, array in (("episodes", self._episode), ("episode steps", self._step)):
+        self.ended = wp.to_torch(self._ended)
+        """Whether the episode of each environment has ended and no other has begun, shape [env].
+
+        Always false if environments are reset in the step in which they end.
+        """
+        counts = {"episodes": self._episode, "episode steps": self._step, "ended": self._ended}
+        for name, array in counts.items():
             self.simulation.add_snapshot_array(f"environment {name}", array)
         self.device = self.episodes.device
         self._frozen = wp.to_torch(self.simulation.solver.world_frozen)
@@ -272,14 +280,18 @@ class Environment:
         terminated = self._terminated()
         truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated
         rewards, terms = self._rewards()
-        result = StepResult(None, rewards, terminated, truncated, reward_terms=terms)
-        if self.reset_done:
-            done = terminated | truncated
-            if bool(done.any()):
-                result.final_observations = self._observe()
-                task.finish(self, done)
+        result = StepResult(self._observe(), rewards, terminated, truncated, reward_terms=terms)
+        done = terminated | truncated
+        if not self.reset_done:
+            done &= ~self.ended  # each episode ends once, however long its environment goes on
+        if bool(done.any()):
+            task.finish(self, done)
+            if self.reset_done:
+                result.final_observations = result.observations
                 self._begin(done)
-        result.observations = self._observe()
+                result.observations = self._observe()
+            else:
+                self.ended |= done
         return result
 
     def render(self, **options: Any) -> np.ndarray:
@@ -347,6 +359,7 @@ class Environment:
         self._return_worlds()
         self.episodes += mask
         self.episode_steps.masked_fill_(mask, 0)
+        self.ended.masked_fill_(mask, False)
         kept = ~mask.unsqueeze(1)
         self.actions *= kept
         self.previous_actions *= kept
@@ -471,7 +484,7 @@ class Environment:
     def _as_mask(self, mask: Any) -> Any:
         torch = self._torch
         given = torch.as_tensor(np.asarray(mask) if not isinstance(mask, torch.Tensor) else mask)
-        given = given.to(self.device)
+        given = given.to(self.device, copy=True)  # it may be `ended`, which changes as episodes begin
         if given.dtype != torch.bool or tuple(given.shape) != (self.env_count,):
             raise ValueError(
                 f"Environment.reset: mask is of type {given.dtype} and shape {tuple(given.shape)}, but must "

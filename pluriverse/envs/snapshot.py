@@ -96,7 +96,8 @@ def _is_ours(value: Any) -> bool:
 
 def _known(env: Environment) -> dict[str, Any]:
     return {
-        name: getattr(env, name) for name in ("actions", "previous_actions", "episodes", "episode_steps")
+        name: getattr(env, name)
+        for name in ("actions", "previous_actions", "episodes", "episode_steps", "ended")
     } | {"environment": env, "simulation": env.simulation, "model": env.model, "task": env.task}
 
 

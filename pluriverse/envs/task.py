@@ -19,8 +19,8 @@ class Task:
     * `act`, `observe`, `reward` and `terminated` run in each step, for all environments at once, on PyTorch
       tensors whose first axis is the environment;
     * `reset` runs for the environments that begin anew, after their worlds have returned to the initial state
-      that `randomization` drew. `finish` runs just before, while the final state can still be read: the place
-      for a curriculum.
+      that `randomization` drew;
+    * `finish` runs once for each episode, when it ends, on the state at its end: the place for a curriculum.
 
     `env` is the `Environment`. Arguments and attributes are plain Python: a task that takes parameters takes
     them in `__init__`.
@@ -91,7 +91,10 @@ class Task:
         return None
 
     def finish(self, env: Any, mask: Any) -> None:
-        """Called for environments whose episode has ended, shape [env], before their worlds are reset."""
+        """Called for environments whose episode ends in this step, truth values [env], on its last state.
+
+        It makes no difference when they are reset. An episode that `Environment.reset` breaks off has no end.
+        """
 
     def reset(self, env: Any, mask: Any) -> None:
         """Called for environments that start an episode, truth values [env], after their reset."""

@@ -87,7 +87,6 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = gymnasium.vector.utils.batch_space(
             self.single_observation_space, self.num_envs
         )
-        self._ended = self.env.episode_steps < 0  # nobody
         self._is_fresh = True
 
     @property
@@ -113,35 +112,30 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._is_fresh = False
         mask = None if options is None else options.get("reset_mask")
         observations = self.env.reset(mask, seed=first)
-        self._ended = self._ended & ~self.env._as_mask(mask) if mask is not None else self._ended & False
         return self._out(observations), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Make one step in all environments."""
         env = self.env
         if self._mode is AutoresetMode.NEXT_STEP:
-            reset = self._ended
+            reset = env.ended.clone()  # the step adds those that end in it
             given = env._as_actions(actions) * ~reset.unsqueeze(1)
             result = env.step(given)
             if bool(reset.any()):
                 # They were stepped with the others, but only their initial observations count.
-                env.task.finish(env, reset)
                 result.observations = env.reset(reset)
                 keep = ~reset
                 result.rewards = result.rewards * keep
                 result.terminated = result.terminated & keep
                 result.truncated = result.truncated & keep
-            self._ended = result.terminated | result.truncated
         else:
-            if self._mode is AutoresetMode.DISABLED and bool(self._ended.any()):
-                ended = int(self._ended.nonzero()[0])
+            if self._mode is AutoresetMode.DISABLED and bool(env.ended.any()):
+                ended = int(env.ended.nonzero()[0])
                 raise RuntimeError(
                     f"VectorEnv.step: environment {ended} has ended, and autoreset is disabled. Call "
                     'reset(options={"reset_mask": terminated | truncated}) first.'
                 )
             result = env.step(actions)
-            if self._mode is AutoresetMode.DISABLED:
-                self._ended = result.terminated | result.truncated
         info: dict[str, Any] = {}
         if result.final_observations is not None:
             ended = self._plain(result.terminated | result.truncated)
@@ -158,11 +152,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def progress(self) -> dict[str, Any]:
         """Return the state outside the environment that later calls depend on, for `set_progress`."""
-        return {"ended": self._ended.cpu().numpy().copy(), "is_fresh": self._is_fresh}
+        return {"is_fresh": self._is_fresh}
 
     def set_progress(self, progress: dict[str, Any]) -> None:
         """Come back to where `progress` was taken."""
-        self._ended = self._ended.new_tensor(progress["ended"])
         self._is_fresh = progress["is_fresh"]
 
     def render(self) -> tuple[np.ndarray, ...] | None:

@@ -101,6 +101,66 @@ def test_without_autoreset_an_ended_environment_has_to_be_reset():
         envs.VectorEnv(SwingUp(), 1, autoreset_mode="sometimes")
 
 
+class Noting(Failing):
+    """Notes in which state each episode of each environment ends."""
+
+    def setup(self, env):
+        super().setup(env)
+        self.ends = [[] for _ in range(env.env_count)]
+
+    def finish(self, env, mask):
+        assert mask.dtype == torch.bool
+        for k in mask.nonzero()[:, 0].tolist():
+            self.ends[k].append((float(self.t.joint_positions[k, 0]), int(env.episode_steps[k])))
+
+
+ENDS = 3
+
+
+def ends_of(how: str) -> list[list[tuple[float, int]]]:
+    """Return the first ends of two environments that are reset in some way."""
+    task, ones = Noting(), np.ones((2, 1), dtype=np.float32)
+    if how == "single":
+        single = envs.SingleEnv(task, seed=2)
+        for _ in range(ENDS):
+            single.reset()
+            done = False
+            while not done:
+                _, _, terminated, truncated, _ = single.step(ones[0])
+                done = terminated or truncated
+        single.close()
+        return task.ends
+    env = (
+        envs.Environment(task, 2, seed=2, threads=1, reset_done=how == "at once")
+        if how in ("at once", "by hand", "late")
+        else envs.VectorEnv(task, 2, seed=2, threads=1, autoreset_mode=how)
+    )
+    env.reset()
+    for step in range(1, 120):
+        result = env.step(ones)
+        if how == "disabled" and (result[2] | result[3]).any():
+            env.reset(options={"reset_mask": result[2] | result[3]})
+        if how == "by hand" or (how == "late" and step % 40 == 0):
+            env.reset(env.ended)
+    env.close()
+    return task.ends
+
+
+@pytest.mark.parametrize("how", ["by hand", "late", "next_step", "same_step", "disabled", "single"])
+def test_a_task_is_told_of_the_end_of_each_episode_once_in_its_final_state(how):
+    """Curricula see the same states to the bit, however environments are reset after an end."""
+    expected, found = ends_of("at once"), ends_of(how)
+    count = 2 if how == "late" else ENDS
+    assert min(steps for ends in expected for _, steps in ends) < 30  # some fail before their time is over
+    for first, second in zip(expected, found, strict=False):
+        assert len(first) >= ENDS
+        assert second[:count] == first[:count]
+    if how == "late":
+        assert {len(ends) for ends in found} == {3}  # 40, 80 and 119 steps; not once for each of them
+    if how == "single":
+        assert len(found[0]) == ENDS
+
+
 def test_wrappers_of_gymnasium_work():
     """Statistics of episodes by Gymnasium's wrapper are those of the task."""
     env = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs.VectorEnv(SwingUp(), 3, threads=1))

@@ -98,6 +98,26 @@ def test_episodes_end_by_the_task_or_by_time_and_begin_anew():
         assert ended == 0
 
 
+def test_environments_that_have_ended_go_on_until_they_are_reset():
+    """`ended` says which; as a mask it resets those and no others."""
+
+    class Noting(SwingUp):
+        def reset(self, env, mask):
+            self.begun = mask.tolist()
+
+    with envs.Environment(Noting(), 3, threads=1, reset_done=False) as env:
+        env.reset()
+        env.episode_steps[1] = env.max_episode_steps - 1
+        for _ in range(2):
+            assert env.step(torch.ones(3, 1)).truncated.tolist() == [False, True, False]
+        assert env.ended.tolist() == [False, True, False]
+        env.reset(env.ended)
+        assert env.task.begun == [False, True, False]
+        assert env.actions[:, 0].tolist() == [1.0, 0.0, 1.0]
+        assert env.episode_steps.tolist() == [2, 0, 2]
+        assert not env.ended.any()
+
+
 @pytest.mark.parametrize("seconds", [1e9, 10**12, float("inf"), None, np.float32(1e30)])
 def test_an_episode_without_end_is_not_truncated(seconds):
     """More steps than are counted in 32 bits once ended every episode in its first step."""

@@ -97,3 +97,27 @@ def test_what_cannot_be_brought_back_is_named():
         other.reset()
         with pytest.raises(RuntimeError, match=r"Late\.late shows memory of the simulation"):
             restore_environment(other, saved)
+
+
+def test_an_episode_that_had_ended_has_ended_where_it_is_brought_back():
+    """The environment waits for a reset, and its end is not told twice."""
+
+    class Told(SwingUp):
+        def setup(self, env):
+            super().setup(env)
+            self.count = 0
+
+        def finish(self, env, mask):
+            self.count += int(mask.sum())
+
+    with envs.Environment(Told(), 2, threads=1, reset_done=False) as env:
+        env.reset()
+        env.episode_steps[1] = env.max_episode_steps - 1
+        env.step(torch.zeros(2, 1))
+        saved = save_environment(env)
+    with envs.Environment(Told(), 2, threads=1, reset_done=False) as other:
+        other.reset()
+        restore_environment(other, saved)
+        assert other.ended.tolist() == [False, True]
+        other.step(torch.zeros(2, 1))
+        assert other.task.count == 1
