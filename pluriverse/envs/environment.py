@@ -15,6 +15,7 @@ from pluriverse.envs.random import OBSERVATION_COUNTER, RESET_COUNTER, Environme
 from pluriverse.envs.task import Task
 from pluriverse.launch import record
 from pluriverse.model import Model
+from pluriverse.model_builder import ModelBuilder
 from pluriverse.randomization import Randomizer
 from pluriverse.simulation import Simulation, StepStage
 from pluriverse.solvers.sap import SolverSAP
@@ -67,7 +68,7 @@ class Environment:
 
     Raises:
         ImportError: If PyTorch is not installed.
-        TypeError: If `task` is not a `Task`.
+        TypeError: If `task` is not a `Task`, or does not build a model.
         ValueError: If a number is out of range, the task is that of another environment, or it does not fit
             itself.
     """
@@ -330,6 +331,11 @@ class Environment:
             model: Any = load_scene(task.scene, num_worlds=count, device=device, spacing=NO_SPACING).model
         else:
             built = task.build(self._identities)
+            if not isinstance(built, Model | ModelBuilder):
+                raise TypeError(
+                    f"{type(task).__name__}.build: returned {built!r}, but must return a ModelBuilder or a "
+                    "Model. Does it end without return?"
+                )
             model = built if isinstance(built, Model) else built.finalize(device)
         if model.world_count != count:
             raise ValueError(
@@ -399,10 +405,9 @@ class Environment:
         parts = observation if isinstance(observation, dict) else {"observe()": observation}
         for name, part in parts.items():
             if not isinstance(part, torch.Tensor) or part.shape[:1] != (self.env_count,) or part.ndim < 2:
-                shape = tuple(part.shape) if hasattr(part, "shape") else type(part).__name__
                 raise ValueError(
-                    f"{type(self.task).__name__}.observe: {name} is {shape}, but must be a tensor of shape "
-                    f"[{self.env_count}, number]."
+                    f"{type(self.task).__name__}.observe: {name} is {_described(part)}, but must be a tensor "
+                    f"of shape [{self.env_count}, number]."
                 )
             if not math.isfinite(float(part.sum())):
                 self._refuse_infinite(part, f"observe: {name}")
@@ -412,20 +417,32 @@ class Environment:
         return _owned(observation)
 
     def _rewards(self) -> tuple[Any, dict[str, Any]]:
+        # A world that froze in the step shows its last valid state, which determines its reward.
         given = self.task.reward(self)
-        terms = given if isinstance(given, dict) else {}
-        total: Any = sum(terms.values()) if isinstance(given, dict) else given
-        if getattr(total, "shape", None) != (self.env_count,):
-            shape = tuple(total.shape) if hasattr(total, "shape") else type(total).__name__
-            raise ValueError(
-                f"{type(self.task).__name__}.reward: the reward is {shape}, but must be a tensor of shape "
-                f"[{self.env_count}]."
-            )
+        if isinstance(given, dict) and given:
+            terms = {name: self._checked_reward(name, term) for name, term in given.items()}
+            total: Any = sum(terms.values())
+        else:
+            terms, total = {}, self._checked_reward("the reward", given)
         if not math.isfinite(float(total.sum())):
             for name, term in (terms or {"the reward": total}).items():
                 self._refuse_infinite(term, f"reward: {name}")
-        # A world that froze in the step shows its last valid state, which determines its reward.
+        if terms:
+            # Terms may be views of what a reset or the next step changes. One copy holds all of them.
+            copies = self._torch.stack(tuple(terms.values())).detach().float().unbind()
+            terms = dict(zip(terms, copies, strict=True))
         return _owned(total), terms
+
+    def _checked_reward(self, name: str, values: Any) -> Any:
+        torch, expected = self._torch, (self.env_count,)
+        if isinstance(values, torch.Tensor) and values.shape == expected:
+            return values
+        if isinstance(values, int | float | np.number):  # the same for all
+            return torch.full(expected, float(values), dtype=torch.float32, device=self.device)
+        raise ValueError(
+            f"{type(self.task).__name__}.reward: {name} is {_described(values)}, but must be a tensor of "
+            f"shape [{self.env_count}]."
+        )
 
     def _refuse_infinite(self, values: Any, what: str) -> None:
         """Raise for non-finite numbers, which would silently ruin a policy."""
@@ -518,6 +535,14 @@ def _release(task: Task) -> None:
 def _owner_of(task: Task) -> Environment | None:
     owner = _ENVIRONMENTS.get(id(task))
     return owner if owner is not None and owner.task is task else None
+
+
+def _described(values: Any) -> str:
+    """Return what a task has returned in place of a tensor of some shape, for messages."""
+    kind, shape = type(values), getattr(values, "shape", None)
+    if shape is None:
+        return f"of type {kind.__name__}"
+    return f"{tuple(shape)}" if kind.__module__ == "torch" else f"a {kind.__name__} of {kind.__module__}"
 
 
 def _owned(values: Any) -> Any:

@@ -81,7 +81,10 @@ class Task:
         )
 
     def reward(self, env: Any) -> Any:
-        """Return the reward of the step, a tensor [env], or its terms by their names, which are added up."""
+        """Return the reward of the step, a tensor [env], or its terms by their names, which are added up.
+
+        A number stands for the same in all environments.
+        """
         raise NotImplementedError(
             f"{type(self).__name__}: define reward(self, env), which returns a tensor of shape [env]."
         )

@@ -191,6 +191,54 @@ class WrongWorlds(SwingUp):
         return super().build(identities[:1])
 
 
+class ViewedReward(SwingUp):
+    """Gives terms that are views of memory of the simulation and of its own."""
+
+    def setup(self, env):
+        super().setup(env)
+        self.own = torch.zeros(env.env_count)
+
+    def reward(self, env):
+        self.own += 1.0
+        return {"angle": self.t.joint_positions[:, 0], "own": self.own, "alive": 0.5, "fast": self.own > 2.0}
+
+
+@pytest.mark.parametrize("reset_done", [True, False])
+def test_terms_of_the_reward_may_be_kept(reset_done):
+    """They stay those of the step in which the episode ended, and add up to its reward."""
+    with envs.Environment(ViewedReward(), 3, threads=1, reset_done=reset_done) as env:
+        env.reset()
+        kept = [env.step(torch.ones(3, 1)) for _ in range(32)]
+        for step, result in enumerate(kept):
+            assert result.reward_terms["own"].tolist() == [step + 1.0] * 3
+            assert result.reward_terms["alive"].tolist() == [0.5] * 3
+            assert {term.dtype for term in result.reward_terms.values()} == {torch.float32}
+            torch.testing.assert_close(sum(result.reward_terms.values()), result.rewards)
+            seen = result.observations if result.final_observations is None else result.final_observations
+            assert torch.equal(result.reward_terms["angle"].sin(), seen[:, 0])
+        assert not reset_done or kept[29].final_observations is not None
+
+
+class NumpyReward(SwingUp):
+    def reward(self, env):
+        return np.zeros(env.env_count, dtype=np.float32)
+
+
+class NumpyTerm(SwingUp):
+    def reward(self, env):
+        return {"alive": 1.0, "pace": np.zeros(env.env_count, dtype=np.float32)}
+
+
+class NoReward(SwingUp):
+    def reward(self, env):
+        pass
+
+
+class NoWorlds(SwingUp):
+    def build(self, identities):
+        super().build(identities)
+
+
 class WrongReward(SwingUp):
     def reward(self, env):
         return self.t.joint_positions
@@ -234,7 +282,15 @@ def test_tasks_that_do_not_fit_themselves_say_so():
         envs.Environment(NoActions(), 1)
     with pytest.raises(ValueError, match="env_count is 0"):
         envs.Environment(SwingUp(), 0)
-    for task, message in ((WrongReward(), r"reward is \(2, 1\)"), (WrongEnd(), "truth values")):
+    with pytest.raises(TypeError, match=r"NoWorlds\.build: returned None, but must return a ModelBuilder"):
+        envs.Environment(NoWorlds(), 1)
+    for task, message in (
+        (WrongReward(), r"WrongReward\.reward: the reward is \(2, 1\), but must be a tensor of shape .2."),
+        (NumpyReward(), "the reward is a ndarray of numpy, but must be a tensor"),
+        (NumpyTerm(), "pace is a ndarray of numpy, but must be a tensor"),
+        (NoReward(), "the reward is of type NoneType"),
+        (WrongEnd(), "truth values"),
+    ):
         with envs.Environment(task, 2, threads=1) as env:
             env.reset()
             with pytest.raises(ValueError, match=message):

@@ -181,7 +181,7 @@ class VelocityTerms:
         self._values = wp.to_torch(values)
 
     def __call__(self) -> dict[str, Any]:
-        """Return the terms by their names, tensors of shape [env]."""
+        """Return the terms by their names, tensors of shape [env], which the next call overwrites."""
         with RECORDING:
             self._launch.launch()
-        return dict(zip(TERMS, self._values.clone(), strict=True))
+        return dict(zip(TERMS, self._values, strict=True))
