@@ -1,6 +1,8 @@
 """VectorEnv: an environment as Gymnasium's vector environment, in NumPy or PyTorch."""
 
-from collections.abc import Sequence
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -9,6 +11,11 @@ from gymnasium.vector import AutoresetMode
 
 from pluriverse.envs.environment import Environment
 from pluriverse.envs.task import Task
+
+# Options of pictures: a video takes hundreds, so one should take a tenth of a second on two cores.
+RENDER_OPTIONS: Mapping[str, Any] = {"size": (480, 360), "samples": 1}
+# Arguments of `draw` that an environment chooses itself, one picture for each world as it is now.
+CHOSEN_RENDER_OPTIONS = ("simulation", "worlds", "state", "path")
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -30,8 +37,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         threads: CPU threads of the simulation; all cores if None.
         identities: Identity of each environment, if it is a part of a larger batch.
         render_mode: `"rgb_array"`, or None.
+        render_options: Options of `pluriverse.draw` for pictures, such as `{"size": (960, 600)}`; by default
+            480 by 360 pixels and one ray per pixel.
 
     Raises:
+        TypeError: If there is no such option of pictures.
         ValueError: If an option is none of the known ones.
     """
 
@@ -49,11 +59,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         threads: int | None = None,
         identities: Sequence[int] | np.ndarray | None = None,
         render_mode: str | None = None,
+        render_options: Mapping[str, Any] | None = None,
     ) -> None:
         if library not in ("numpy", "torch"):
             raise ValueError(f"VectorEnv: library is {library!r}, but must be 'numpy' or 'torch'.")
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"VectorEnv: render_mode is {render_mode!r}, but must be 'rgb_array' or None.")
+        if render_options is not None and render_mode is None:
+            raise ValueError("VectorEnv: render_options are of no use without render_mode='rgb_array'.")
+        self._render_options = completed_render_options(render_options)
         self._mode = as_mode(autoreset_mode)
         if library == "numpy" and device is None:
             device = "cpu"
@@ -162,7 +176,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Return a picture of each environment, if `render_mode` is `rgb_array`."""
         if self.render_mode is None:
             return None
-        return tuple(self.env.render(worlds=[world]) for world in range(self.num_envs))
+        return pictures_of(self.env, self._render_options)
 
     def close_extras(self, **_: Any) -> None:
         """End the threads of the simulation."""
@@ -187,6 +201,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         seed: Seed until `reset(seed=...)` gives another.
         identity: Which environment of a batch it is.
         render_mode: `"rgb_array"`, or None.
+        render_options: Options of pictures, as of `VectorEnv`.
         threads: CPU threads of the simulation.
     """
 
@@ -199,6 +214,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         seed: int = 0,
         identity: int = 0,
         render_mode: str | None = None,
+        render_options: Mapping[str, Any] | None = None,
         threads: int | None = 1,
     ) -> None:
         self._batch = VectorEnv(
@@ -208,6 +224,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
             autoreset_mode=AutoresetMode.DISABLED,
             identities=[identity],
             render_mode=render_mode,
+            render_options=render_options,
             threads=threads,
         )
         self.render_mode = render_mode
@@ -261,6 +278,29 @@ def _first(observations: Any) -> Any:
     if isinstance(observations, dict):
         return {name: part[0] for name, part in observations.items()}
     return observations[0]
+
+
+def completed_render_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return options of pictures, those that are not given at their quick defaults.
+
+    Raises:
+        TypeError: If there is no such option.
+    """
+    if given:
+        from pluriverse.render import draw
+
+        known = [name for name in inspect.signature(draw).parameters if name not in CHOSEN_RENDER_OPTIONS]
+        for name in given:
+            if name not in known:
+                close = difflib.get_close_matches(str(name), known, n=1)
+                hint = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(known)}."
+                raise TypeError(f"render_options: there is no option {name!r}. {hint}")
+    return {**RENDER_OPTIONS, **(given or {})}
+
+
+def pictures_of(env: Environment, options: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
+    """Return a picture of each environment."""
+    return tuple(env.render(worlds=[world], **options) for world in range(env.env_count))
 
 
 def as_mode(mode: AutoresetMode | str) -> AutoresetMode:

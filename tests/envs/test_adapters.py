@@ -161,6 +161,32 @@ def test_a_task_is_told_of_the_end_of_each_episode_once_in_its_final_state(how):
         assert len(found[0]) == ENDS
 
 
+def test_pictures_are_small_and_quick_unless_asked_otherwise():
+    """Pictures of every adapter take the options of `draw`; those that mean nothing are refused."""
+    wide = {"size": (64, 48), "azimuth": 1.0}
+    with pytest.raises(TypeError, match=r"no option 'sample'\. Did you mean 'samples'"):
+        envs.VectorEnv(SwingUp(), 1, render_mode="rgb_array", render_options={"sample": 1})
+    with pytest.raises(TypeError, match="no option 'worlds'"):
+        envs.SingleEnv(SwingUp(), render_mode="rgb_array", render_options={"worlds": [0]})
+    with pytest.raises(ValueError, match="of no use without render_mode"):
+        envs.SingleEnv(SwingUp(), render_options=wide)
+    single = envs.SingleEnv(SwingUp(), render_mode="rgb_array")
+    single.reset()
+    assert single.render().shape == (360, 480, 3)
+    np.testing.assert_array_equal(single.render(), single.env.render(size=(480, 360), samples=1))
+    single.close()
+    batch = envs.VectorEnv(SwingUp(), 2, threads=1, render_mode="rgb_array", render_options=wide)
+    batch.reset()
+    pictures = batch.render()
+    assert [picture.shape for picture in pictures] == [(48, 64, 3)] * 2
+    np.testing.assert_array_equal(pictures[1], batch.env.render(worlds=[1], samples=1, **wide))
+    batch.close()
+    pytest.importorskip("stable_baselines3")
+    with envs.Environment(SwingUp(), 2, threads=1) as env:
+        images = envs.Sb3VecEnv(env, render_options=wide).get_images()
+        assert [image.shape for image in images] == [(48, 64, 3)] * 2
+
+
 def test_wrappers_of_gymnasium_work():
     """Statistics of episodes by Gymnasium's wrapper are those of the task."""
     env = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs.VectorEnv(SwingUp(), 3, threads=1))

@@ -1,6 +1,6 @@
 """An environment for Stable-Baselines3, whose algorithms take it as it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -8,7 +8,7 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
 from pluriverse.envs.environment import Environment
-from pluriverse.envs.vector_env import _space_of
+from pluriverse.envs.vector_env import _space_of, completed_render_options, pictures_of
 
 
 class Sb3VecEnv(VecEnv):
@@ -16,12 +16,14 @@ class Sb3VecEnv(VecEnv):
 
     Args:
         env: The environment, on a CPU, which resets what is done by itself.
+        render_options: Options of pictures, as of `pluriverse.envs.VectorEnv`.
 
     Raises:
+        TypeError: If there is no such option of pictures.
         ValueError: If the environment is on a GPU, or was made with `reset_done=False`.
     """
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Environment, *, render_options: Mapping[str, Any] | None = None) -> None:
         if env.device.type != "cpu":
             raise ValueError(
                 f"Sb3VecEnv: Stable-Baselines3 works with NumPy, which cannot see {env.device}. Make the "
@@ -33,6 +35,7 @@ class Sb3VecEnv(VecEnv):
                 "Environment without reset_done=False."
             )
         self.env = env
+        self._render_options = completed_render_options(render_options)
         self.render_mode = "rgb_array"
         self._actions: np.ndarray | None = None
         limit, count = env.task.action_limit, env.task.action_count
@@ -112,7 +115,7 @@ class Sb3VecEnv(VecEnv):
 
     def get_images(self) -> Sequence[np.ndarray | None]:
         """Return a picture of each environment."""
-        return [self.env.render(worlds=[world]) for world in range(self.num_envs)]
+        return pictures_of(self.env, self._render_options)
 
     def _owner(self, name: str) -> Any:
         return self.env.task if hasattr(self.env.task, name) else self.env
