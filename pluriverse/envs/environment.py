@@ -94,6 +94,11 @@ class Environment:
             raise TypeError(
                 f"Environment: task is the name {task!r}; pass the task itself, envs.make_task({task!r})."
             )
+        if isinstance(task, Environment):
+            raise TypeError(
+                "Environment: got an Environment where a task is expected. VectorEnv and SingleEnv make an "
+                "environment of their own: pass them a new task."
+            )
         if not isinstance(task, Task):
             raise TypeError(
                 f"Environment: task is a {type(task).__name__}, but must derive from pluriverse.envs.Task."
@@ -240,19 +245,23 @@ class Environment:
 
         Raises:
             RuntimeError: If another environment has taken over the task since `close`.
-            ValueError: If the mask does not fit.
+            ValueError: If mask or seed do not fit, or the mask leaves out some although there is a seed.
         """
         self._check_task("reset")
+        selected = self._everywhere if mask is None else self._as_mask(mask)
         if seed is not None:
+            if not bool(selected.all()):
+                raise ValueError(
+                    f"Environment.reset: seed is {seed}, which restarts all environments, but the mask "
+                    f"leaves out {int((~selected).sum())} of {self.env_count}. Pass one of them only."
+                )
             self._seed(seed)
             self.episodes.zero_()
             self.simulation.control.assign(self.model.control())
             for robots in self._robots:
                 robots.refresh()  # or a command that was given before would not be new
-            if mask is None:
-                self.simulation.reset()
-                self._restart_stages()
-        selected = self._everywhere if mask is None else self._as_mask(mask)
+            self.simulation.reset()
+            self._restart_stages()
         self._begin(selected)
         self._is_ready = True
         return self._observe()

@@ -76,12 +76,18 @@ class EnvironmentRandom:
             count: Numbers per environment; None for one without an axis.
 
         Raises:
+            TypeError: If `count` is not a whole number.
             ValueError: If `count` is out of range.
         """
         width = 1 if count is None else count
+        if not isinstance(width, int | np.integer) or isinstance(width, bool):
+            raise TypeError(
+                f"uniform, normal: count is {count!r}, but must be a whole number, how many to draw for each "
+                "environment. The mean of normal(std, count) is zero: add another one to the result."
+            )
         if not 0 < width <= CALL_NUMBER_COUNT:
             raise ValueError(
-                f"uniform: count is {count}, but must be between 1 and {CALL_NUMBER_COUNT}. Draw in "
+                f"uniform, normal: count is {count}, but must be between 1 and {CALL_NUMBER_COUNT}. Draw in "
                 "several calls."
             )
         if width not in self._draws:
@@ -111,7 +117,16 @@ class EnvironmentRandom:
         return draw, wp.to_torch(values)
 
     def normal(self, std: Any, count: int | None = None) -> Any:
-        """Return numbers of a normal distribution about zero, a tensor [env], or [env, count]."""
+        """Return numbers of a normal distribution about zero, a tensor [env], or [env, count].
+
+        Args:
+            std: Standard deviation: a number, or a tensor or sequence that fits the result, one per number.
+            count: Numbers per environment; None for one without an axis.
+
+        Raises:
+            TypeError: If `count` is not a whole number.
+            ValueError: If `count` is out of range.
+        """
         import torch
 
         drawn = self.uniform(0.0, 1.0, count)

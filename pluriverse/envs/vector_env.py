@@ -25,7 +25,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     kept.
 
     Args:
-        task: What is to be learnt, or an `Environment` of it made with `reset_done=False` or not yet used.
+        task: What is to be learnt.
         num_envs: Number of environments.
         seed: Seed until `reset(seed=...)` gives another.
         autoreset_mode: `AutoresetMode.NEXT_STEP` (the default of Gymnasium): an environment that has ended is
@@ -115,22 +115,26 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Args:
             seed: Seed of all draws from now on; of several the first. None goes on with the draws so far.
-            options: `{"reset_mask": mask}` resets some environments only.
+            options: `{"reset_mask": mask}` resets some environments only; a seed resets all.
 
         Raises:
-            ValueError: If a seed or mask does not fit.
+            ValueError: If a seed or mask does not fit, or there is a seed and the mask leaves out some.
         """
         first = first_seed(seed)
-        if first is None and self._is_fresh:
-            first = self._first_seed  # so the first episode is that of the seed of the constructor
-        self._is_fresh = False
         mask = None if options is None else options.get("reset_mask")
+        if first is None and self._is_fresh:
+            # So the first episode is that of the seed of the constructor. Nothing has been stepped, so those
+            # that a mask leaves out stay where they are.
+            if mask is not None:
+                self.env._as_mask(mask)
+            first, mask = self._first_seed, None
+        self._is_fresh = False
         observations = self.env.reset(mask, seed=first)
         return self._out(observations), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Make one step in all environments."""
-        env = self.env
+        env, self._is_fresh = self.env, False
         if self._mode is AutoresetMode.NEXT_STEP:
             reset = env.ended.clone()  # the step adds those that end in it
             given = env._as_actions(actions) * ~reset.unsqueeze(1)
@@ -249,7 +253,14 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         return _first(observations), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Make one step."""
+        """Make one step.
+
+        Raises:
+            RuntimeError: If the episode has ended.
+            ValueError: If the action has another shape, or holds NaN.
+        """
+        if bool(self.env.ended.any()):
+            raise RuntimeError("SingleEnv.step: the episode has ended. Call reset() first.")
         given = np.asarray(action)
         expected = self.action_space.shape
         if given.shape != expected:

@@ -161,6 +161,36 @@ def test_a_task_is_told_of_the_end_of_each_episode_once_in_its_final_state(how):
         assert len(found[0]) == ENDS
 
 
+def test_a_single_environment_that_has_ended_says_how_it_goes_on():
+    """It has no mask to reset by."""
+    env = envs.SingleEnv(SwingUp())
+    env.reset()
+    ended = False
+    while not ended:
+        ended = env.step(np.zeros(1, dtype=np.float32))[3]
+    with pytest.raises(
+        RuntimeError, match=r"^SingleEnv\.step: the episode has ended\. Call reset\(\) first\.$"
+    ):
+        env.step(np.zeros(1, dtype=np.float32))
+    env.reset()
+    env.step(np.zeros(1, dtype=np.float32))
+    env.close()
+
+
+def test_a_mask_in_the_first_reset_leaves_the_others_in_their_first_episode():
+    """Those left out are at its beginning already."""
+    env = envs.VectorEnv(SwingUp(), 3, seed=4, threads=1)
+    first = env.reset(options={"reset_mask": np.array([True, False, False])})[0]
+    assert env.env.episodes.tolist() == [1] * 3
+    np.testing.assert_array_equal(first, env.reset(seed=4)[0])
+    env.step(np.ones((3, 1), dtype=np.float32))
+    with pytest.raises(ValueError, match=r"seed is 4, .* leaves out 2 of 3"):
+        env.reset(seed=4, options={"reset_mask": np.array([True, False, False])})
+    env.reset(options={"reset_mask": np.array([True, False, False])})
+    assert env.env.episodes.tolist() == [2, 1, 1]
+    env.close()
+
+
 def test_pictures_are_small_and_quick_unless_asked_otherwise():
     """Pictures of every adapter take the options of `draw`; those that mean nothing are refused."""
     wide = {"size": (64, 48), "azimuth": 1.0}
@@ -223,6 +253,31 @@ def test_stable_baselines_learns():
     assert len(model.ep_info_buffer) >= 4
     assert {info["l"] for info in model.ep_info_buffer} == {30}
     assert env.get_attr("action_count") == [1] * 4
+    env.close()
+
+
+def test_stable_baselines_cannot_call_a_task_for_some_environments_only():
+    """The task is of all; only what depends on its arguments alone may be asked of one."""
+    pytest.importorskip("stable_baselines3")
+
+    class Goals(SwingUp):
+        def move_goal(self, by):
+            self.moved = by
+
+        def compute_reward(self, reached, wanted, info):
+            return -np.abs(reached - wanted)
+
+    env = envs.Sb3VecEnv(envs.Environment(Goals(), 3, threads=1))
+    with pytest.raises(ValueError, match=r"env_method: 'move_goal' is of the task.*indices are \[0\] of 3"):
+        env.env_method("move_goal", 2.0, indices=[0])
+    assert not hasattr(env.env.task, "moved")
+    with pytest.raises(ValueError, match="set_attr: 'moved' is of the task"):
+        env.set_attr("moved", 1.0, indices=2)
+    assert env.env_method("move_goal", 2.0, indices=[0, 1, 2]) == [None] * 3
+    assert env.env.task.moved == 2.0
+    rewards = env.env_method("compute_reward", np.ones(5), np.zeros(5), [{}] * 5, indices=[0])
+    assert len(rewards) == 1
+    assert rewards[0].tolist() == [-1.0] * 5
     env.close()
 
 

@@ -276,6 +276,11 @@ def test_tasks_that_do_not_fit_themselves_say_so():
         envs.Environment(SwingUp, 2)
     with pytest.raises(TypeError, match=r"envs\.make_task\('cartpole'\)"):
         envs.Environment("cartpole", 1)
+    with (
+        envs.Environment(SwingUp(), 1, threads=1) as made,
+        pytest.raises(TypeError, match="got an Environment where a task is expected"),
+    ):
+        envs.VectorEnv(made, 1)
     with pytest.raises(ValueError, match=r"WrongWorlds\.build: made 1 worlds for 3 environments"):
         envs.Environment(WrongWorlds(), 3)
     with pytest.raises(ValueError, match="NoActions: action_count is 0"):
@@ -356,6 +361,22 @@ def test_a_task_whose_setup_failed_may_be_tried_again():
     del kept
 
 
+def test_a_seed_is_for_all_environments():
+    """With a mask it would take targets and episodes from those in the middle of theirs."""
+    with envs.Environment(SwingUp(), 3, threads=1) as env:
+        env.reset()
+        env.step(torch.ones(3, 1))
+        before = env.simulation.control.joint_f.numpy().copy()
+        with pytest.raises(ValueError, match=r"seed is 4, .* leaves out 2 of 3"):
+            env.reset(torch.tensor([True, False, False]), seed=4)
+        assert env.seed == 0
+        assert env.episodes.tolist() == [1] * 3
+        assert before.all()
+        np.testing.assert_array_equal(env.simulation.control.joint_f.numpy(), before)
+        whole = env.reset(torch.ones(3, dtype=torch.bool), seed=4)
+        assert torch.equal(whole, env.reset(seed=4))
+
+
 def test_random_numbers_are_uniform_and_normal():
     """Mean and variance within five standard errors."""
     import warp as wp
@@ -373,6 +394,11 @@ def test_random_numbers_are_uniform_and_normal():
     assert not torch.equal(random.uniform(0.0, 1.0), random.uniform(0.0, 1.0))
     with pytest.raises(ValueError, match="count is 0"):
         random.uniform(0.0, 1.0, 0)
+    random.uniform(0.0, 1.0, 1)
+    for wrong in (1.0, 2.5, True, "2"):
+        with pytest.raises(TypeError, match=r"count is .*The mean of normal\(std, count\) is zero"):
+            random.normal(0.0, wrong)
+    assert random.normal(1.0, np.int64(2)).shape == (count, 2)
 
 
 @pytest.mark.parametrize("kind", [tuple, list, np.array, torch.tensor])

@@ -10,6 +10,9 @@ from stable_baselines3.common.vec_env import VecEnv
 from pluriverse.envs.environment import Environment
 from pluriverse.envs.vector_env import _space_of, completed_render_options, pictures_of
 
+# Methods that depend on their arguments alone. Replay with other goals asks one environment for all of them.
+METHODS_OF_ARGUMENTS = ("compute_reward",)
+
 
 class Sb3VecEnv(VecEnv):
     """An environment in the interface of `stable_baselines3.common.vec_env.VecEnv`.
@@ -97,15 +100,17 @@ class Sb3VecEnv(VecEnv):
         Raises:
             ValueError: If it is asked for some environments only.
         """
-        if len(self._selected(indices)) != self.num_envs:
-            raise ValueError(
-                f"Sb3VecEnv.set_attr: '{attr_name}' is of the task that all environments share; leave out "
-                "indices."
-            )
+        self._check_all("set_attr", attr_name, indices)
         setattr(self._owner(attr_name), attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **options: Any) -> list[Any]:
-        """Call a method of the task or the environment, and return its result for each asked for."""
+        """Call a method of the task or the environment once, and return its result for each asked for.
+
+        Raises:
+            ValueError: If it is asked for some environments only.
+        """
+        if method_name not in METHODS_OF_ARGUMENTS:
+            self._check_all("env_method", method_name, indices)
         result = getattr(self._owner(method_name), method_name)(*args, **options)
         return [result] * len(self._selected(indices))
 
@@ -119,6 +124,13 @@ class Sb3VecEnv(VecEnv):
 
     def _owner(self, name: str) -> Any:
         return self.env.task if hasattr(self.env.task, name) else self.env
+
+    def _check_all(self, what: str, name: str, indices: Any) -> None:
+        if set(self._selected(indices)) != set(range(self.num_envs)):
+            raise ValueError(
+                f"Sb3VecEnv.{what}: '{name}' is of the task that all environments share, but indices are "
+                f"{indices!r} of {self.num_envs}. Leave them out; a method of the task may take a mask."
+            )
 
     def _selected(self, indices: Any) -> list[int]:
         return list(self._get_indices(indices))
