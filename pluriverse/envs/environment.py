@@ -147,7 +147,8 @@ class Environment:
                 "numbers in an action. Set it as an attribute of the class, or in setup()."
             )
         _ = self.max_episode_steps  # refuses a time that is none now, not in the first step
-        self.actions = torch.zeros((count, int(task.action_count)), device=self.device)
+        shape = (count, int(task.action_count))
+        self.actions = torch.zeros(shape, dtype=torch.float32, device=self.device)
         """Actions of the last step, clipped, shape [env, action_count]; zero at the start of an episode."""
         self.previous_actions = torch.zeros_like(self.actions)
         """Actions of the step before, shape [env, action_count]."""

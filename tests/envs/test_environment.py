@@ -377,6 +377,35 @@ def test_a_seed_is_for_all_environments():
         assert torch.equal(whole, env.reset(seed=4))
 
 
+class Doubly(SwingUp):
+    """Computes in the default type of PyTorch."""
+
+    def reward(self, env):
+        return {"angle": self.t.joint_positions[:, 0], "alive": torch.ones(env.env_count)}
+
+
+def test_tasks_run_where_double_precision_is_the_default_of_pytorch():
+    """Actions, observations and rewards stay in single precision, with the same bits."""
+    tasks = [Doubly, *(lambda name=name: envs.make_task(name) for name in ("puli-flat", "lift", "turn"))]
+
+    def seen(make) -> list[torch.Tensor]:
+        with envs.Environment(make(), 2, threads=1) as env:
+            first = env.reset()
+            result = env.step(np.ones(env.actions.shape))
+            return [first, result.observations, result.rewards, *result.reward_terms.values()]
+
+    expected = [seen(make) for make in tasks]
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = [seen(make) for make in tasks]
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for first, second in zip(expected, found, strict=True):
+        assert {part.dtype for part in second} == {torch.float32}
+        for one, other in zip(first, second, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+
+
 def test_random_numbers_are_uniform_and_normal():
     """Mean and variance within five standard errors."""
     import warp as wp

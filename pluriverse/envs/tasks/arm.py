@@ -64,9 +64,9 @@ class ArmTask(Task):
         moving[is_finger] = self.action_count - 1
         step = [env.step_seconds * (self.finger_speed if f else self.speed) for f in is_finger]
         self._moving = moving.to(env.device)
-        self._step = torch.tensor(step, device=env.device)
+        self._step = torch.tensor(step, dtype=torch.float32, device=env.device)
         self.targets = self.home.clone()
-        self._offset = torch.tensor(GRIP_OFFSET, device=env.device)
+        self._offset = torch.tensor(GRIP_OFFSET, dtype=torch.float32, device=env.device)
 
     def act(self, env: Any, actions: Any) -> None:
         """Move the targets, within the limits of the joints."""

@@ -96,11 +96,11 @@ class HumanoidTask(VelocityTask):
         bodies = self.robot.body_names
         feet = [foot for side in SIDES for foot in self.robot.feet if matches(bodies[foot], (side + "*",))]
         self._feet = torch.tensor(feet, dtype=torch.int64, device=env.device)
-        self._side = torch.tensor([1.0, -1.0], device=env.device)
+        self._side = torch.tensor([1.0, -1.0], dtype=torch.float32, device=env.device)
 
     def _phase(self, env: Any) -> Any:
         """Return the phase of the clock [rad], shape [env, 1]."""
-        return (2.0 * math.pi * env.step_seconds / self.gait.period) * env.episode_steps.unsqueeze(1)
+        return (2.0 * math.pi * env.step_seconds / self.gait.period) * env.episode_steps.unsqueeze(1).float()
 
     def _walks(self) -> Any:
         return (self.commands.abs().amax(dim=1, keepdim=True) > self.walking_command).float()

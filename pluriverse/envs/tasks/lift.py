@@ -106,16 +106,18 @@ class LiftTask(ArmTask):
         start = [self.object_position[0], self.object_position[1], self.start_height, 0.0, OPENING]
         limits = [(*self.low, -1.6, 0.0), (*self.high, 1.6, OPENING)]
         speeds = [*[self.hand_speed] * 3, self.roll_speed, self.finger_speed]
-        self._begin = torch.tensor(start, device=env.device)
+        self._begin = torch.tensor(start, dtype=torch.float32, device=env.device)
         self.goal = self._begin.repeat(env.env_count, 1)
         """Target of the gripper: position [m], angle about the vertical [rad], opening [m], shape [env,
         5]."""
-        self._least, self._most = (torch.tensor(bound, device=env.device) for bound in limits)
-        self._change = env.step_seconds * torch.tensor(speeds, device=env.device)
+        self._least, self._most = (
+            torch.tensor(bound, dtype=torch.float32, device=env.device) for bound in limits
+        )
+        self._change = env.step_seconds * torch.tensor(speeds, dtype=torch.float32, device=env.device)
         sizes = env.identities // SHAPE_COUNT % len(HALF_WIDTHS)
         widths = np.array(HALF_WIDTHS, dtype=np.float32)[sizes]
-        self._ahead = torch.tensor([1.0, 0.0, 0.0], device=env.device)
-        self._half_width = torch.tensor(widths, device=env.device)
+        self._ahead = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float32, device=env.device)
+        self._half_width = torch.tensor(widths, dtype=torch.float32, device=env.device)
 
     def act(self, env: Any, actions: Any) -> None:
         """Move the commanded point of the gripper, and the joint targets accordingly."""

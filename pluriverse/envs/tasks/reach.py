@@ -21,8 +21,10 @@ class ReachTask(ArmTask):
         import torch
 
         super().setup(env)
-        self.points = torch.zeros((env.env_count, 3), device=env.device)
-        self._low, self._high = (torch.tensor(c, device=env.device) for c in (self.low, self.high))
+        self.points = torch.zeros((env.env_count, 3), dtype=torch.float32, device=env.device)
+        self._low, self._high = (
+            torch.tensor(c, dtype=torch.float32, device=env.device) for c in (self.low, self.high)
+        )
 
     def observe(self, env: Any) -> Any:
         """Return joints, the point, and the way to it."""

@@ -104,7 +104,7 @@ class TurnTask(Task):
             for joint in ("spread", "knuckle", "bend")
         ]
         self._joints = torch.tensor(columns, dtype=torch.int64, device=env.device)
-        self._pair = torch.tensor([1.0, -1.0, 1.0, -1.0], device=env.device)
+        self._pair = torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float32, device=env.device)
         self.reference = self.home.clone()
         """Targets of joints for actions of zero, shape [env, dof]."""
         self._palm = self.home.new_tensor([0.0, 0.0, PALM_TOP])
@@ -128,7 +128,7 @@ class TurnTask(Task):
 
     def _phase(self, env: Any) -> Any:
         """Return the phase of the clock [rad], shape [env, 1]."""
-        return (2.0 * math.pi * env.step_seconds / self.twist.period) * env.episode_steps.unsqueeze(1)
+        return (2.0 * math.pi * env.step_seconds / self.twist.period) * env.episode_steps.unsqueeze(1).float()
 
     def observe(self, env: Any) -> Any:
         """Return joints, the cube, and the last actions."""

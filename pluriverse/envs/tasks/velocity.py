@@ -162,11 +162,13 @@ class VelocityTask(Task):
         is_free = env.model.joint_type.numpy() == JointType.FREE
         base_dofs = env.model.joint_qd_start.numpy()[: len(is_free)][is_free]
         self._base_dof = torch.tensor(base_dofs, dtype=torch.int64, device=env.device)
-        self.commands = torch.zeros((env.env_count, 3), device=env.device)
+        self.commands = torch.zeros((env.env_count, 3), dtype=torch.float32, device=env.device)
         low, high = zip(*self.ranges, strict=True)
-        self._low, self._high = (torch.tensor(bound, device=env.device) for bound in (low, high))
+        self._low, self._high = (
+            torch.tensor(bound, dtype=torch.float32, device=env.device) for bound in (low, high)
+        )
         if self.command is not None:
-            self._low = self._high = torch.tensor(self.command, device=env.device)
+            self._low = self._high = torch.tensor(self.command, dtype=torch.float32, device=env.device)
         names = self.robot.body_names
         trunk = [k for k, name in enumerate(names) if matches(name, self.robot_data.trunk)]
         # Indexing by a list makes a tensor at every use, at five times the cost.
