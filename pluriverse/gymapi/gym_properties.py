@@ -5,24 +5,19 @@ from typing import Any
 import numpy as np
 
 from pluriverse.gymapi.arguments import as_float, as_list
-from pluriverse.gymapi.asset_files import shape_mass_properties
 from pluriverse.gymapi.checks import Checks
 from pluriverse.gymapi.drives import check_dof_properties
 from pluriverse.gymapi.enums import RigidBodyFlags
 from pluriverse.gymapi.errors import GymError, require
 from pluriverse.gymapi.frames import body_rows
+from pluriverse.gymapi.mass_properties import mass_properties
 from pluriverse.gymapi.scaling import scale_actor, set_dof_properties
 from pluriverse.gymapi.scene import Actor
 from pluriverse.gymapi.scene_tables import body_flags
 from pluriverse.gymapi.shape_properties import read_shape_properties, write_shape_properties
 from pluriverse.gymapi.states import set_root
 from pluriverse.gymapi.store import read, write
-from pluriverse.gymapi.structures import (
-    RigidBodyProperties,
-    RigidShapeProperties,
-    as_mat33,
-    matrix_of,
-)
+from pluriverse.gymapi.structures import RigidBodyProperties, RigidShapeProperties, as_mat33
 from pluriverse.gymapi.values import Vec3
 from pluriverse.types import BodyFlags
 
@@ -68,6 +63,11 @@ class PropertyCalls(Checks):
             actor_handle: Actor.
             properties: One for each body. Inverses are not read.
             recomputeInertia: Whether inertias change in proportion to the masses, whatever `inertia` says.
+
+        Raises:
+            ValueError: If a number is not finite, a mass negative, an inertia not symmetric or negative about
+                some axis; if a body that a joint moves has no mass, or one at the end of the actor no inertia
+                about its joint.
         """
         call = "set_actor_rigid_body_properties"
         actor = self._actor(env, actor_handle, call)
@@ -78,16 +78,8 @@ class PropertyCalls(Checks):
             f"{len(parts)} properties were given, but {actor} has {actor.asset.body_count} "
             f"bodies; pass one for each.",
         )
-        mass = np.array([part.mass for part in parts], dtype=np.float64)
-        com = np.array([list(part.com) for part in parts], dtype=np.float64)
-        inertia = np.array([matrix_of(part.inertia) for part in parts])
         flags = np.array([int(part.flags) for part in parts], dtype=np.int64)
         for body, name in enumerate(actor.asset.body_names):
-            require(
-                bool(mass[body] >= 0.0 and np.isfinite(mass[body])),
-                call,
-                f"mass of body '{name}' of {actor} is {mass[body]} kg, but must be finite and >= 0.",
-            )
             allowed = _ALL_FLAGS if body == actor.asset.root_body else _ALL_FLAGS & ~_STILL
             require(
                 not flags[body] & ~allowed,
@@ -95,8 +87,7 @@ class PropertyCalls(Checks):
                 f"flags of body '{name}' of {actor} are {flags[body]}, but must be made of "
                 "RIGID_BODY_DISABLE_GRAVITY and, for the root of an actor, RIGID_BODY_DISABLE_SIMULATION.",
             )
-        if recomputeInertia:
-            inertia = _scaled_inertia(actor, mass, read(actor, "body_mass"), read(actor, "body_inertia"))
+        mass, com, inertia = mass_properties(actor, parts, flags, recompute_inertia=recomputeInertia)
         write(actor, "body_mass", mass)
         write(actor, "body_com", com)
         write(actor, "body_inertia", inertia)
@@ -186,18 +177,3 @@ class PropertyCalls(Checks):
     def get_actor_segmentation_id(self, env: Any, actor_handle: int) -> int:
         """Return the segmentation id given to `create_actor`."""
         return self._actor(env, actor_handle, "get_actor_segmentation_id").segmentation_id
-
-
-def _scaled_inertia(
-    actor: Actor, mass: np.ndarray, old_mass: np.ndarray, old_inertia: np.ndarray
-) -> np.ndarray:
-    """Return inertias in proportion to the masses; of bodies without a mass so far, that of their shapes."""
-    inertia = old_inertia.reshape(-1, 3, 3).astype(np.float64)
-    for body in range(len(mass)):
-        if old_mass[body] > 0.0:
-            inertia[body] *= mass[body] / float(old_mass[body])
-        elif mass[body] > 0.0:
-            shape_mass, _, shape_inertia = shape_mass_properties(actor.asset.builder, body)
-            if shape_mass > 0.0:
-                inertia[body] = shape_inertia * (mass[body] / shape_mass) * actor.scale**2
-    return inertia

@@ -13,6 +13,7 @@ from pluriverse.dynamics import eval_ik
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.geometry.shape_bounds import compute_shape_bounds
 from pluriverse.model import Model
+from pluriverse.model.end_inertias import find_unresisting
 from pluriverse.model.entity_names import entity_name
 from pluriverse.model.schema import MODEL_ARRAYS
 from pluriverse.model.world_list import list_worlds
@@ -114,22 +115,20 @@ def _check_masses(model: Model) -> None:
         "body",
         "Give moments of inertia >= 0 kg·m².",
     )
+    massless, inert = find_unresisting(lambda name: getattr(model, name).numpy())
+    remedy = "A joint moves the body, with nothing on it that could lend it any: give it"
+    _check(~massless, model, "body_mass", "body", f"{remedy} mass > 0 kg.")
+    _check(~inert, model, "body_inertia", "body", f"{remedy} moments of inertia > 0 kg·m².")
 
 
 def _check_flags(model: Model) -> None:
-    """Check that bodies are dynamic or kinematic, and that free dynamic ones have mass and inertia."""
+    """Check that bodies are dynamic or kinematic, and that no dynamic one lacks mass or inertia."""
     flags = model.body_flags.numpy()
     known = np.isin(flags, (BodyFlags.DYNAMIC, BodyFlags.KINEMATIC))
     _check(known, model, "body_flags", "body", "Give BodyFlags.DYNAMIC or BodyFlags.KINEMATIC.")
-    joint_type = model.joint_type.numpy()
-    free = np.zeros(len(flags), dtype=bool)
-    free[model.joint_child.numpy()[np.isin(joint_type, (JointType.FREE, JointType.DISTANCE))]] = True
-    parents = model.joint_parent.numpy()
-    free[parents[parents >= 0]] = False  # what hangs on a body may lend it mass
-    inertia = np.abs(model.body_inertia.numpy().reshape(-1, 9)).max(axis=1, initial=0.0)
-    heavy = (model.body_mass.numpy() > 0.0) & (inertia > 0.0)
+    massless, inert = find_unresisting(lambda name: getattr(model, name).numpy())
     remedy = "Give the body mass and inertia before it becomes dynamic, or leave it kinematic."
-    _check(~free | (flags == BodyFlags.KINEMATIC) | heavy, model, "body_flags", "body", remedy)
+    _check(~(massless | inert), model, "body_flags", "body", remedy)
 
 
 def _check_dofs(model: Model) -> None:

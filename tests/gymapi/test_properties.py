@@ -1,6 +1,7 @@
 """Properties: scale, masses, flags and materials, at any time."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -131,6 +132,91 @@ def test_body_properties_change_between_steps(gym):
     gym.set_actor_rigid_body_properties(env, actor, properties)
     gym.simulate(sim)
     np.testing.assert_allclose(gym.get_rigid_linear_velocity(env, 0).z, -9.81 / 60.0, rtol=1e-4)
+
+
+def crate(gym, *, prepared):
+    """Return a crate in the second of two envs, with its env."""
+    sim = make_sim()
+    box = gym.create_box(sim, 0.2, 0.2, 0.2, undamped())
+    add_env(sim)
+    env = add_env(sim)
+    actor = gym.create_actor(env, box, at(z=2.0), "crate", 0, 0)
+    if prepared:
+        gym.prepare_sim(sim)
+    return env, actor
+
+
+@pytest.fixture(scope="module")
+def crates(gym):
+    """Return crates before and after prepare_sim()."""
+    return {prepared: crate(gym, prepared=prepared) for prepared in (False, True)}
+
+
+MASSES = {
+    "mass of zero": (
+        lambda part: setattr(part, "mass", 0.0),
+        "mass .* is 0.0 kg, but must be > 0, since a joint",
+    ),
+    "mass beyond single precision": (lambda part: setattr(part, "mass", 1e40), "mass .* is inf kg"),
+    "centre of mass": (
+        lambda part: setattr(part.com, "x", np.nan),
+        r"com .* is \[nan, 0.0, 0.0\] m, but must be finite",
+    ),
+    "no inertia": (
+        lambda part: setattr(part, "inertia", gymapi.Mat33()),
+        "inertia .* must be > 0 about every axis",
+    ),
+    "inertia of NaN": (lambda part: setattr(part.inertia.x, "x", np.nan), "inertia .* must be finite"),
+    "asymmetric inertia": (lambda part: setattr(part.inertia.x, "y", 0.01), "inertia .* must be symmetric"),
+    "negative inertia": (
+        lambda part: setattr(part.inertia.z, "z", -0.01),
+        "inertia .* must be >= 0 about every",
+    ),
+}
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+@pytest.mark.parametrize("case", list(MASSES))
+def test_mass_properties_of_no_body_are_refused_at_the_call(gym, crates, case, prepared):
+    """They were taken; a later step froze the env, or raised without naming call, env or actor."""
+    (env, actor), (change, message) = crates[prepared], MASSES[case]
+    properties = gym.get_actor_rigid_body_properties(env, actor)
+    change(properties[0])
+    with pytest.raises(ValueError, match=message) as caught:
+        gym.set_actor_rigid_body_properties(env, actor, properties)
+    text = str(caught.value)
+    assert text.startswith("set_actor_rigid_body_properties: ")
+    assert " of body 'box' of actor 0 ('crate') of env 1 is " in text
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_inertias_that_no_body_has_are_warned_of_once_they_are_set(gym, crates, prepared):
+    env, actor = crates[prepared]
+    first = gym.get_actor_rigid_body_properties(env, actor)
+    changed = gym.get_actor_rigid_body_properties(env, actor)
+    changed[0].inertia.x.x = 100.0
+    with pytest.warns(
+        gymapi.GymWarning, match=r"principal inertias of body 'box' of actor 0 .*, 100\.0\] kg"
+    ):
+        gym.set_actor_rigid_body_properties(env, actor, changed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gym.set_actor_rigid_body_properties(env, actor, changed)
+        gym.set_actor_rigid_body_properties(env, actor, first)
+
+
+def test_held_bodies_need_no_mass(gym):
+    """What no joint moves may have any mass; what is released needs one."""
+    env, actor = crate(gym, prepared=False)
+    properties = gym.get_actor_rigid_body_properties(env, actor)
+    properties[0].mass, properties[0].inertia = 0.0, gymapi.Mat33()
+    properties[0].flags = gymapi.RIGID_BODY_DISABLE_SIMULATION
+    assert gym.set_actor_rigid_body_properties(env, actor, properties)
+    gym.simulate(env.sim)
+    np.testing.assert_array_equal(position_of(env, actor), [0.0, 0.0, 2.0])
+    properties[0].flags = gymapi.RIGID_BODY_NONE
+    with pytest.raises(ValueError, match=r"mass of body 'box' of actor 0 \('crate'\) of env 1 is 0.0 kg"):
+        gym.set_actor_rigid_body_properties(env, actor, properties)
 
 
 def test_weightless_bodies_of_a_file_stay_with_and_without_gravity(gym, tmp_path):

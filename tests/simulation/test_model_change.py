@@ -137,6 +137,102 @@ def test_bad_values_are_named_on_notice(flags, name, value, message):
         solver.notify_model_changed(flags)
 
 
+@pytest.fixture(scope="module")
+def ends():
+    """Return a model of trees that end in a ball, a wheel with a fixed cap, and a slide, and its solver."""
+    builder = pv.ModelBuilder()
+    ball = builder.add_body(mass=1.0, inertia=np.eye(3), label="ball")
+    arm = builder.add_link(mass=1.0, inertia=np.eye(3), label="arm")
+    wheel = builder.add_link(mass=1.0, inertia=np.eye(3), label="wheel")
+    cap = builder.add_link(mass=1.0, inertia=np.eye(3), label="cap")
+    cart = builder.add_link(mass=1.0, inertia=np.eye(3), label="cart")
+    root = builder.add_joint_revolute(-1, arm, axis=(0.0, 1.0, 0.0))
+    spin = builder.add_joint_revolute(
+        arm, wheel, parent_xform=wp.transform((1.0, 0.0, 0.0)), axis=(0.0, 0.0, 1.0)
+    )
+    glue = builder.add_joint_fixed(wheel, cap)
+    slide = builder.add_joint_prismatic(arm, cart, axis=(1.0, 0.0, 0.0))
+    builder.add_articulation([root, spin, glue, slide])
+    model = builder.finalize(device="cpu")
+    assert [ball, arm, wheel, cap, cart] == list(range(5))
+    return model, pv.SolverSAP(model)
+
+
+NOTHING = {"mass": 0.0, "inertia": np.zeros((3, 3))}
+ENDS = {
+    "free body without inertia": (
+        {0: {"inertia": NOTHING["inertia"]}},
+        {},
+        "'ball'.*body_inertia was set to",
+    ),
+    "free body that is a rod without thickness": (
+        {0: {"inertia": np.diag([1.0, 1.0, 0.0])}},
+        {},
+        "'ball'.*body_inertia was set to",
+    ),
+    "free body without mass": (
+        {0: {"mass": 0.0}},
+        {},
+        r"'ball'.*body_mass was set to 0\.0.*give it mass > 0 kg",
+    ),
+    "wheel and cap without inertia": (
+        {2: {"inertia": NOTHING["inertia"]}, 3: {"inertia": np.diag([1.0, 1.0, 0.0])}},
+        {},
+        "'wheel'.*body_inertia",
+    ),
+    "slide without mass": ({4: {"mass": 0.0}}, {}, "'cart'.*body_mass"),
+    # Sound: something else resists.
+    "wheel with the inertia of its cap": ({2: {"inertia": NOTHING["inertia"]}}, {}, None),
+    "wheel with the mass of its cap, off the axis": (
+        {2: NOTHING, 3: {"inertia": NOTHING["inertia"]}},
+        {3: 0.1},
+        None,
+    ),
+    "slide without inertia": ({4: {"inertia": NOTHING["inertia"]}}, {}, None),
+    "arm with the mass of what hangs on it": ({1: NOTHING}, {}, None),
+}
+
+
+@pytest.mark.parametrize("case", list(ENDS))
+def test_zero_mass_and_inertia_are_refused_where_a_joint_would_have_nothing_to_move(ends, case):
+    """A world with such a body froze at its next step, with a warning that blamed NaN."""
+    (model, solver), (edits, offsets, message) = ends, ENDS[case]
+    names = ("body_mass", "body_inertia", "body_com")
+    before = {name: getattr(model, name).numpy().copy() for name in names}
+    after = {name: values.copy() for name, values in before.items()}
+    for body, edit in edits.items():
+        for name, value in edit.items():
+            after[f"body_{name}"][body] = value
+    for body, offset in offsets.items():
+        after["body_com"][body, 0] = offset
+    try:
+        for name in names:
+            getattr(model, name).assign(after[name])
+        if message is None:
+            solver.notify_model_changed(FLAGS.BODY_INERTIAL_PROPERTIES)
+            return
+        with pytest.raises(ValueError, match=message):
+            solver.notify_model_changed(FLAGS.BODY_INERTIAL_PROPERTIES)
+    finally:
+        for name in names:
+            getattr(model, name).assign(before[name])
+
+
+def test_armature_stands_for_inertia(ends):
+    model, solver = ends
+    inertia, armature = model.body_inertia.numpy().copy(), model.joint_armature.numpy().copy()
+    try:
+        bare, geared = inertia.copy(), armature.copy()
+        bare[2:4] = 0.0
+        geared[7] = 0.01  # after the six of the ball and that of the arm
+        model.body_inertia.assign(bare)
+        model.joint_armature.assign(geared)
+        solver.notify_model_changed(FLAGS.BODY_INERTIAL_PROPERTIES)
+    finally:
+        model.body_inertia.assign(inertia)
+        model.joint_armature.assign(armature)
+
+
 def test_unknown_flags_and_bad_gravity_are_refused():
     model = make_model(["flyer"])
     solver = pv.SolverSAP(model)
