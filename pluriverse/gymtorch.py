@@ -26,7 +26,7 @@ def _torch() -> Any:
 def wrap_tensor(gym_tensor: Tensor, offsets: Any = None, counts: Any = None) -> Any:
     """Return a PyTorch tensor that shares the memory of a tensor of the API.
 
-    It is None for the states of degrees of freedom where no actor has any: scripts ask for that.
+    It is None for states and forces of components of which the sim has none: scripts ask for that.
 
     Args:
         gym_tensor: What an acquire call returned.

@@ -14,7 +14,7 @@ from pluriverse.gymapi.preparation import PreparingCalls, update_attractors
 from pluriverse.gymapi.scene import Attractor, Env, Sim
 from pluriverse.gymapi.sensor_readings import SensorReadings
 from pluriverse.gymapi.structures import AttractorProperties
-from pluriverse.gymapi.tensor import Tensor
+from pluriverse.gymapi.tensor import Tensor, acquired
 from pluriverse.gymapi.values import SpatialForce, Transform, Vec3
 from pluriverse.launch import same_memory
 
@@ -94,7 +94,7 @@ class SensorCalls(PreparingCalls):
         """Return the tensor of net contact forces in the last `simulate` [N], shape [body, 3]."""
         call = "acquire_net_contact_force_tensor"
         self._tensors(sim, call)
-        return Tensor(same_memory(self._contacts(sim, call).force, wp.float32, (sim.body_count, 3)))
+        return acquired(same_memory(self._contacts(sim, call).force, wp.float32, (sim.body_count, 3)))
 
     def refresh_net_contact_force_tensor(self, sim: Any) -> bool:
         """Do nothing: the tensor always holds the forces of the last `simulate`."""
@@ -102,15 +102,15 @@ class SensorCalls(PreparingCalls):
         return True
 
     def acquire_force_sensor_tensor(self, sim: Any) -> Tensor:
-        """Return the tensor of the force sensors, force [N] and torque [N·m], shape [sensor, 6]."""
+        """Return the tensor of the force sensors, force [N] and torque [N·m], shape [sensor, 6].
+
+        `gymtorch.wrap_tensor` makes None of it where no actor has any.
+        """
         call = "acquire_force_sensor_tensor"
-        self._tensors(sim, call)
+        device = self._tensors(sim, call).runtime.device
         if sim.sensor_count == 0:
-            raise GymError(
-                f"{call}: the sim has no force sensor. Call create_asset_force_sensor() before "
-                f"create_actor()."
-            )
-        return Tensor(self._sensors(sim, call).reading)
+            return acquired(wp.empty((0, 6), dtype=float, device=device))
+        return acquired(self._sensors(sim, call).reading)
 
     def refresh_force_sensor_tensor(self, sim: Any) -> bool:
         """Do nothing: the tensor always holds the readings of the last `simulate`."""
@@ -156,10 +156,15 @@ class SensorCalls(PreparingCalls):
         return np.array(readings.effort.numpy()[actor.dof_start : actor.dof_start + count])
 
     def acquire_dof_force_tensor(self, sim: Any) -> Tensor:
-        """Return the tensor of what drives and efforts exert on each degree of freedom, shape [dof]."""
+        """Return the tensor of what drives and efforts exert on each degree of freedom, shape [dof].
+
+        `gymtorch.wrap_tensor` makes None of it where no actor has any.
+        """
         call = "acquire_dof_force_tensor"
-        self._tensors(sim, call)
-        return Tensor(self._efforts(sim, call).effort)
+        device = self._tensors(sim, call).runtime.device
+        if sim.dof_count == 0:
+            return acquired(wp.empty(0, dtype=float, device=device))
+        return acquired(self._efforts(sim, call).effort)
 
     def refresh_dof_force_tensor(self, sim: Any) -> bool:
         """Do nothing: the tensor always holds the forces of the last `simulate`."""

@@ -12,7 +12,7 @@ from pluriverse.gymapi.matrices import ArticulationMatrices
 from pluriverse.gymapi.preparation import PreparingCalls
 from pluriverse.gymapi.scene import Sim
 from pluriverse.gymapi.states import set_body_states
-from pluriverse.gymapi.tensor import Tensor, as_array
+from pluriverse.gymapi.tensor import Tensor, acquired, as_array
 from pluriverse.launch import launch_kernel, same_memory
 
 
@@ -23,7 +23,7 @@ class TensorCalls(PreparingCalls):
         """Return the tensor of root states, shape [actor, 13]."""
         tensors = self._tensors(sim, "acquire_actor_root_state_tensor")
         tensors.refresh_root()
-        return Tensor(tensors.root)
+        return acquired(tensors.root)
 
     def refresh_actor_root_state_tensor(self, sim: Any) -> bool:
         """Fill the tensor of root states with the present ones."""
@@ -51,7 +51,7 @@ class TensorCalls(PreparingCalls):
         """Return the tensor of body states, shape [body, 13]."""
         tensors = self._tensors(sim, "acquire_rigid_body_state_tensor")
         tensors.refresh_body()
-        return Tensor(tensors.body)
+        return acquired(tensors.body)
 
     def refresh_rigid_body_state_tensor(self, sim: Any) -> bool:
         """Fill the tensor of body states with the present ones."""
@@ -79,7 +79,7 @@ class TensorCalls(PreparingCalls):
         """
         tensors = self._tensors(sim, "acquire_dof_state_tensor")
         tensors.refresh_dof()
-        return Tensor(tensors.dof, is_absent=sim.dof_count == 0)
+        return acquired(tensors.dof)
 
     def refresh_dof_state_tensor(self, sim: Any) -> bool:
         """Fill the tensor of states of degrees of freedom with the present ones."""
@@ -258,9 +258,9 @@ class TensorCalls(PreparingCalls):
             used = array.numpy()[:slots]
             if used.min() < 0 or used.max() >= sim.actor_count:
                 bad = int(used[(used < 0) | (used >= sim.actor_count)][0])
+                known = f"actors 0 to {sim.actor_count - 1}" if sim.actor_count else "no actors"
                 raise IndexError(
-                    f"{call}: index {bad} names no actor; the sim has actors 0 to "
-                    f"{sim.actor_count - 1}. Indices "
-                    "are those of actors in DOMAIN_SIM (get_actor_index), for degrees of freedom too."
+                    f"{call}: index {bad} names no actor; the sim has {known}. Indices are those "
+                    "of actors in DOMAIN_SIM (get_actor_index), for degrees of freedom too."
                 )
         return array, slots

@@ -27,7 +27,7 @@ class Tensor:
     Args:
         array: Contiguous Warp array of numbers.
         owner: What else the memory belongs to.
-        is_absent: Whether no actor has what it would hold.
+        is_absent: Whether the sim has none of what it would hold.
     """
 
     def __init__(self, array: Any, owner: Any = None, *, is_absent: bool = False):
@@ -42,7 +42,7 @@ class Tensor:
         """The array, for Warp."""
         self._owner = owner
         self.is_absent = is_absent
-        """Whether no actor has what it would hold; `gymtorch.wrap_tensor` makes None of it."""
+        """Whether the sim has none of what it would hold; `gymtorch.wrap_tensor` makes None of it."""
 
     @property
     def device(self) -> int:
@@ -153,3 +153,8 @@ def as_array(value: Any, dtype: Any, device: Any, call: str, what: str) -> wp.ar
         count = array.size * int(getattr(array.dtype, "_length_", 1))
         array = same_memory(array, dtype, (count,))
     return array.flatten() if array.ndim != 1 else array
+
+
+def acquired(array: Any) -> Tensor:
+    """Return what an acquire call hands out: an array of a row per component, absent where there are none."""
+    return Tensor(array, is_absent=array.shape[0] == 0)

@@ -189,8 +189,11 @@ def test_results_depend_neither_on_threads_nor_on_the_place_of_an_env(gym, asset
             np.testing.assert_array_equal(mine, theirs)
 
 
-def test_states_of_no_degree_of_freedom_are_none_to_torch(gym, assets):
-    """Scripts of quadcopters ask so whether there are joints to command."""
+@pytest.mark.parametrize(
+    ("name", "shape"), [("dof_state", (0, 2)), ("dof_force", (0,)), ("force_sensor", (0, 6))]
+)
+def test_tensors_of_no_component_are_none_to_torch(gym, name, shape):
+    """Scripts of quadcopters ask so whether there are joints to command, and acquire everything first."""
     pytest.importorskip("torch")
     from pluriverse import gymtorch
 
@@ -198,8 +201,8 @@ def test_states_of_no_degree_of_freedom_are_none_to_torch(gym, assets):
     box = gym.create_box(sim, 0.2, 0.2, 0.2, undamped())
     gym.create_actor(add_env(sim), box, at(z=1.0), "box", 0, 0)
     gym.prepare_sim(sim)
-    states = gym.acquire_dof_state_tensor(sim)
-    assert states.shape == (0, 2)
-    assert gymtorch.wrap_tensor(states) is None
-    assert gym.refresh_dof_state_tensor(sim)
+    tensor = getattr(gym, f"acquire_{name}_tensor")(sim)
+    assert tensor.shape == shape
+    assert gymtorch.wrap_tensor(tensor) is None
+    assert getattr(gym, f"refresh_{name}_tensor")(sim)
     assert gymtorch.wrap_tensor(gym.acquire_actor_root_state_tensor(sim)).shape == (1, 13)
