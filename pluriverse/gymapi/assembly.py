@@ -28,15 +28,17 @@ from pluriverse.model_builder import ModelBuilder
 SHARED_ENVS_MANY = 64
 
 
-def make_model(sim: Sim, solver_dt: float) -> Model:
+def make_model(sim: Sim, solver_dt: float, call: str) -> Model:
     """Return the model of a sim, and record the indices of its actors and envs.
 
+    Envs may be empty: cameras see their grounds.
+
     Raises:
-        GymError: If there is no actor.
+        GymError: If there is no env.
         ValueError: If the description is not a valid model.
     """
-    if not sim.actors:
-        raise GymError("prepare_sim: the sim has no actor. Call create_env() and create_actor() first.")
+    if not sim.envs:
+        raise GymError(f"{call}: the sim has no env. Call create_env() first.")
     worlds = _worlds(sim)
     builder = ModelBuilder()
     builder.gravity = np.array(list(sim.params.gravity))

@@ -85,8 +85,7 @@ class Checks:
         result = found.actor_of_body(int(handle))
         if result is None:
             raise IndexError(
-                f"{call}: env {found.index} has no body {handle}; its handles are 0 to "
-                f"{found.body_count - 1}. Use "
+                f"{call}: env {found.index} has no body {handle}; {_handles(found.body_count)}. Use "
                 "what find_actor_rigid_body_handle() or get_actor_rigid_body_handle() returns (-1 for none)."
             )
         return result
@@ -97,10 +96,9 @@ class Checks:
         result = found.dof_of_handle(int(handle)) if _is_int(handle) else None
         if result is None:
             raise IndexError(
-                f"{call}: env {found.index} has no degree of freedom {handle!r}; its handles are 0 to "
-                f"{found.dof_count - 1}. Use what find_actor_dof_handle() or "
-                f"get_actor_dof_handle() returns (-1 "
-                "for none)."
+                f"{call}: env {found.index} has no degree of freedom {handle!r}; "
+                f"{_handles(found.dof_count)}. Use what find_actor_dof_handle() or get_actor_dof_handle() "
+                "returns (-1 for none)."
             )
         return result[0], result[1]
 
@@ -110,9 +108,9 @@ class Checks:
         result = found.joint_of_handle(int(handle)) if _is_int(handle) else None
         if result is None:
             raise IndexError(
-                f"{call}: env {found.index} has no joint {handle!r}; its handles are 0 to "
-                f"{found.joint_count - 1}. Use what find_actor_joint_handle() or get_actor_joint_handle() "
-                "returns (-1 for none)."
+                f"{call}: env {found.index} has no joint {handle!r}; "
+                f"{_handles(found.joint_count)}. Use what find_actor_joint_handle() or "
+                "get_actor_joint_handle() returns (-1 for none)."
             )
         return result[0], result[1]
 
@@ -164,3 +162,7 @@ def _listed(names: list[str]) -> str:
         return ""
     shown = ", ".join(f"'{name}'" for name in names[:6])
     return f" ({shown}{', ...' if len(names) > 6 else ''})"
+
+
+def _handles(count: int) -> str:
+    return f"its handles are 0 to {count - 1}" if count else "it has none at all"

@@ -30,7 +30,7 @@ def prepare(sim: Sim, call: str) -> Runtime:
                 f"prepare_sim: an aggregate of env {env.index} is still open. Call end_aggregate()."
             )
     params = sim.params
-    model = make_model(sim, params.dt / max(int(params.substeps), 1))
+    model = make_model(sim, params.dt / max(int(params.substeps), 1), call)
     runtime = sim.runtime = Runtime(
         model,
         params,

@@ -146,11 +146,6 @@ class Runtime:
 
     def _make_simulation(self) -> Simulation:
         params = self.params
-        if self.model.joint_dof_count == 0:
-            raise GymError(
-                "prepare_sim: nothing in the sim can move: all actors are fixed and have no joints. Load at "
-                "least one asset with fix_base_link=False."
-            )
         threads = int(params.physx.num_threads)
         self.has_friction_moments = has_friction_moments(self.model)
         solver = make_solver(

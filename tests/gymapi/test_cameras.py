@@ -49,17 +49,38 @@ def still(gym, sim, radius=0.5):
     return gym.create_sphere(sim, radius, undamped(fix_base_link=True, disable_gravity=True))
 
 
-def anchored(gym, sim):
-    """Return an env with a small box that can move, out of sight: sims need something that does."""
+@pytest.mark.parametrize("solver", ["sap", "mujoco"])
+def test_envs_without_actors_are_seen_and_stepped(gym, solver):
+    """A ground and cameras are a sim: scripts that compare cameras have no more."""
+    sim = make_sim(ground=True)
+    sim.params.solver = solver
+    envs = [add_env(sim) for _ in range(3)]
+    cameras = [looking(gym, env, (0.0, 0.001, height), (0.0, 0.0, 0.0)) for height, env in enumerate(envs, 2)]
+    for _ in range(2):
+        gym.simulate(sim)
+        gym.fetch_results(sim, True)
+        gym.step_graphics(sim)
+    for height, (env, camera) in enumerate(zip(envs, cameras, strict=True), 2):
+        depth, _ = images(gym, sim, env, camera)
+        np.testing.assert_allclose(depth[SIZE // 2, SIZE // 2], -height, rtol=1e-3)
+    assert gym.get_sim_time(sim) == pytest.approx(2.0 / 60.0)
+    assert len(gym.get_sim_rigid_body_states(sim, gymapi.STATE_ALL)) == 0
+
+
+def test_actors_that_nothing_moves_are_seen_and_stepped(gym):
+    sim = make_sim()
     env = add_env(sim)
-    gym.create_actor(env, gym.create_box(sim, 0.01, 0.01, 0.01), at(0.0, 0.0, -50.0), "anchor", env.index, 0)
-    return env
+    gym.create_actor(env, still(gym, sim), at(z=2.0), "ball", 0, 0)
+    camera = looking(gym, env, (0.0, 3.0, 2.0), (0.0, 0.0, 2.0))
+    gym.simulate(sim)
+    depth, _ = images(gym, sim, env, camera)
+    np.testing.assert_allclose(depth[SIZE // 2, SIZE // 2], -2.5, atol=1e-3)
 
 
 def test_depths_are_negative_distances_along_the_axis(gym):
     """A plane seen from above has one depth; the middle of a ball is nearer by its radius."""
     sim = make_sim(ground=True, gravity=0.0)
-    env = anchored(gym, sim)
+    env = add_env(sim)
     gym.create_actor(env, still(gym, sim), at(0.0, 0.0, 1.0), "ball", 0, 0, 7)
     handle = looking(gym, env, (0.0, 0.0, 4.0), (0.0, 0.0, 0.0), horizontal_fov=60.0)
     depth, label = images(gym, sim, env, handle)
@@ -80,7 +101,7 @@ def test_depths_are_negative_distances_along_the_axis(gym):
 def test_nothing_is_infinitely_far_away(gym):
     """What is nearer than the near plane or beyond the far plane is not seen."""
     sim = make_sim(gravity=0.0)
-    env = anchored(gym, sim)
+    env = add_env(sim)
     gym.create_actor(env, still(gym, sim), at(3.0), "ball", 0, 0, 7)
     ranges = {"all": (0.001, 100.0), "short": (0.001, 2.0), "far": (3.7, 100.0)}
     handles = {
@@ -104,7 +125,7 @@ def test_cameras_look_along_x(gym, up):
     params.up_axis = up
     params.gravity = gymapi.Vec3()
     sim = gym.create_sim(0, 0, gymapi.SIM_PHYSX, params)
-    env = anchored(gym, sim)
+    env = add_env(sim)
     upward = np.array([0.0, 0.0, 1.0] if up == gymapi.UP_AXIS_Z else [0.0, 1.0, 0.0])
     right = np.cross((1.0, 0.0, 0.0), upward)
     ball = still(gym, sim, 0.3)
@@ -168,7 +189,7 @@ def test_depths_become_points_by_the_matrices_as_scripts_do_it(gym):
 
 def test_projection_has_one_at_the_near_plane_and_zero_far_away(gym):
     sim = make_sim()
-    env = anchored(gym, sim)
+    env = add_env(sim)
     handle = gym.create_camera_sensor(env, camera_properties(width=200, height=100, near_plane=0.1))
     matrix = gym.get_camera_proj_matrix(sim, env, handle)
     near, far = (np.array([0.0, 0.0, -distance, 1.0]) @ matrix for distance in (0.1, 1e9))
@@ -264,7 +285,7 @@ def test_colours_textures_and_lights_change_between_pictures(gym):
     ball = still(gym, sim)
     envs, actors, handles = [], [], []
     for index in range(2):
-        env = anchored(gym, sim)
+        env = add_env(sim)
         actors.append(gym.create_actor(env, ball, at(2.0), "ball", index, 0))
         handles.append(looking(gym, env, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)))
         envs.append(env)
@@ -579,7 +600,8 @@ WRONG = {
 def test_wrong_arguments_are_named(gym, name):
     call, message = WRONG[name]
     sim = make_sim()
-    env = anchored(gym, sim)
+    env = add_env(sim)
+    gym.create_actor(env, still(gym, sim), at(), "ball", 0, 0)
     gym.create_camera_sensor(env, camera_properties())
     with pytest.raises((ValueError, IndexError), match=message):
         call(gym, sim, env)

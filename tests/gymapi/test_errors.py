@@ -32,6 +32,11 @@ CASES = {
         IndexError,
         "get_rigid_transform: env 0 has no body -1; its handles are 0 to 2",
     ),
+    "body handle of an env without actors": (
+        lambda gym, sim, env, actor, asset: gym.get_rigid_transform(add_env(sim), 0),
+        IndexError,
+        "get_rigid_transform: env 1 has no body 0; it has none at all. Use what find_actor_rigid_body",
+    ),
     "missing asset": (
         lambda gym, sim, env, actor, asset: gym.create_actor(env, None, at()),
         TypeError,
@@ -92,6 +97,11 @@ CASES = {
         lambda gym, sim, env, actor, asset: gym.set_actor_rigid_body_properties(env, actor, []),
         ValueError,
         "set_actor_rigid_body_properties: 0 properties were given, but actor 0 .* has 3 bodies",
+    ),
+    "sim without envs": (
+        lambda gym, sim, env, actor, asset: gym.render_all_camera_sensors(make_sim()),
+        gymapi.GymError,
+        r"^render_all_camera_sensors: the sim has no env. Call create_env\(\) first",
     ),
     "aggregate left open": (
         lambda gym, sim, env, actor, asset: (gym.begin_aggregate(env, 9, 9, True), gym.prepare_sim(sim)),
