@@ -33,9 +33,13 @@ _BARS = "▁▂▃▄▅▆▇█"
 @contextmanager
 def _task_errors() -> Any:
     """Show what users can mend as a panel."""
+    from pluriverse.envs.own_modules import OwnModuleError
+
     try:
         with reported_errors():
             yield
+    except OwnModuleError as error:
+        raise fail(str(error), "The task cannot be used", EXIT_TASK) from error
     except ImportError as error:
         raise fail(str(error), "A library is missing", EXIT_MISSING) from error
     except (KeyError, TypeError, NotImplementedError) as error:

@@ -1,8 +1,5 @@
 """`pluriverse sweep`: run a scene with many values of its parameters, over workers."""
 
-import importlib
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ from rich.table import Table
 
 from pluriverse.cli.console import collected_warnings, errors, fail, output, quiet_warp, reported_errors
 from pluriverse.cli.options import SweepOptions
+from pluriverse.envs.own_modules import load_own_module
 from pluriverse.scene.errors import SapSceneLoaderError
 from pluriverse.scene.sweep_file import read_sweep_file
 
@@ -71,7 +69,7 @@ def run_sweep(file: str, options: SweepOptions) -> None:
 
 
 def find_function(name: str, what: str) -> Callable[..., Any]:
-    """Return a function given as `module:function`; modules of the current folder are found too.
+    """Return a function given as `module:function`; modules of the working directory and files are found too.
 
     Raises:
         ValueError: If there is none.
@@ -79,10 +77,9 @@ def find_function(name: str, what: str) -> Callable[..., Any]:
     module_name, _, function_name = name.partition(":")
     if not function_name:
         raise ValueError(f"{what} is {name!r}, but is written as module:function")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
     try:
-        function = getattr(importlib.import_module(module_name), function_name)
+        module = load_own_module(module_name)
+        function = getattr(module, function_name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{what} {name!r} cannot be had: {error}") from error
     if not callable(function):
@@ -90,7 +87,7 @@ def find_function(name: str, what: str) -> Callable[..., Any]:
     # Workers may be on machines that do not have the file: send the function itself.
     from ray import cloudpickle
 
-    cloudpickle.register_pickle_by_value(sys.modules[module_name])
+    cloudpickle.register_pickle_by_value(module)
     return function
 
 

@@ -1,16 +1,13 @@
 """The tasks that come with the package, by name."""
 
-import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from pluriverse.envs.learning.config import LearningConfig
+from pluriverse.envs.own_modules import load_own_module
 from pluriverse.envs.task import Task
 
 ROUGH = ("flat", "rough", "waves", "slope", "stairs", "blocks")
@@ -178,12 +175,15 @@ def find_task(name: str) -> TaskEntry:
 def make_task(name: str, **arguments: Any) -> Task:
     """Return a task by its name, or as `module:Class` of your own.
 
+    Modules that are not installed are looked for in the working directory. That, or the folder of a file,
+    stays on `sys.path`, so that they may import others from it.
+
     Args:
         name: Name, `module:Class`, or `path/file.py:Class`.
         arguments: Arguments of the class, in addition to or instead of those of the name.
 
     Raises:
-        ImportError: If the module cannot be imported.
+        ImportError: If the module, or one that it imports, cannot be imported.
         KeyError: If there is no such task.
         TypeError: If the class is no task, or does not take the arguments.
     """
@@ -207,25 +207,10 @@ def takes_argument(entry: TaskEntry, argument: str) -> bool:
 
 def _task_class(location: str) -> type[Task]:
     module_name, _, class_name = location.rpartition(":")
-    module = _load_module(module_name)
+    module = load_own_module(module_name)
     if not hasattr(module, class_name):
         raise KeyError(f"there is no class '{class_name}' in '{module_name}'.")
     kind = getattr(module, class_name)
     if not (isinstance(kind, type) and issubclass(kind, Task)):
         raise TypeError(f"'{location}' is no task: it must derive from pluriverse.envs.Task.")
     return kind
-
-
-def _load_module(name: str) -> Any:
-    if not name.endswith(".py"):
-        return importlib.import_module(name)
-    path = Path(name)
-    if not path.is_file():
-        raise ImportError(f"there is no file '{name}'.")
-    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module

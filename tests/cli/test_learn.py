@@ -1,6 +1,7 @@
 """`pluriverse train`, `evaluate`, `play` and `tasks`, as a user types them."""
 
 import json
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -60,6 +61,10 @@ def test_play_films_a_policy(tmp_path):
     ("arguments", "message"),
     [
         (["train", "cartpol"], "did you mean cartpole?"),
+        (
+            ["train", "walk_nowhere:Walk"],
+            "there is no module 'walk_nowhere', neither installed nor in the working",
+        ),
         (["train", "cartpole", "--minutes", "nan"], "--minutes is nan"),
         (["evaluate", "cartpole", "--policy", "nowhere"], "there is no policy 'nowhere'"),
         (["evaluate", "puli-flat", "--command", "fast"], "three numbers"),
@@ -80,3 +85,18 @@ def test_tasks_are_listed():
     assert code == 0
     assert "go1-rough" in text
     assert "needs the files of go1" in text
+
+
+def test_a_task_in_the_working_directory_is_trained_by_its_module(tmp_path, monkeypatch):
+    """The console script has the folder of the script on its path, and not the working directory."""
+    (tmp_path / "own_pole.py").write_text(
+        "from own_goal import Goal\nclass Pole(Goal):\n    pass\n", encoding="utf-8"
+    )
+    (tmp_path / "own_goal.py").write_text(
+        "from pluriverse.envs.tasks.cartpole import CartpoleTask\nclass Goal(CartpoleTask):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(tmp_path))])
+    code, text = call("train", "own_pole:Pole", *ARGUMENTS, "--iterations", "1", "--no-tensorboard")
+    assert code == 0, text
+    assert (tmp_path / "runs" / "own_pole_Pole" / "policy.onnx").exists()

@@ -1,5 +1,7 @@
 """The tasks that come with the package run, and say where robots are looked for."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,36 @@ def test_a_task_of_your_own_is_named_by_its_file(tmp_path):
         assert takes_argument(find_task(name), "command") == takes
     with pytest.raises(ImportError, match="there is no file"):
         envs.make_task(f"{tmp_path / 'none.py'}:Mine")
+
+
+def test_a_task_imports_what_stands_beside_its_file(tmp_path, monkeypatch):
+    """Also later, in its functions, as a script does; and what is missing is named with the folder."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    (folder / "own_terms.py").write_text("COUNT = 3\n")
+    (folder / "own_sizes.py").write_text("SIZE = 2.0\n")
+    (folder / "own_walk.py").write_text(
+        "from own_terms import COUNT\nfrom pluriverse.envs import Task\n"
+        "class Walk(Task):\n    action_count = COUNT\n"
+        "    def size(self):\n        from own_sizes import SIZE\n        return SIZE\n"
+    )
+    task = envs.make_task(f"{folder / 'own_walk.py'}:Walk")
+    assert (task.action_count, task.size()) == (3, 2.0)
+    (folder / "own_wrong.py").write_text("import own_nothing\n")
+    with pytest.raises(
+        ImportError, match=rf"own_wrong\.py' needs the module 'own_nothing', .* nor in '{folder}'"
+    ):
+        envs.make_task(f"{folder / 'own_wrong.py'}:Walk")
+    (folder / "own_wrong.py").write_text("from own_terms import SPEED\n")
+    with pytest.raises(ImportError, match=r"own_wrong\.py' cannot be imported: cannot import name 'SPEED'"):
+        envs.make_task(f"{folder / 'own_wrong.py'}:Walk")
+    (folder / "own_wrong.py").write_text(
+        "from pluriverse.envs.optional import import_optional\n"
+        "import_optional('own_library', extra='learn', purpose='Dreams')\n"
+    )
+    with pytest.raises(ImportError, match=r"^Dreams need own_library: pip install 'pluriverse\[learn\]'"):
+        envs.make_task(f"{folder / 'own_wrong.py'}:Walk")
 
 
 def test_a_robot_whose_file_is_missing_is_named_with_the_places(tmp_path, monkeypatch):
