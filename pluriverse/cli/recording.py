@@ -31,7 +31,6 @@ class RunFile:
         if not path.absolute().parent.is_dir():
             raise ValueError(f"--record: there is no folder '{path.parent}'; create it first")
         self._writer = session.simulation.record(path)
-        self._writer.start()
 
     def observe(self) -> None:
         """Do nothing: the simulation notifies the writer itself."""
@@ -39,7 +38,6 @@ class RunFile:
     def finish(self) -> str:
         """Close the file and print its name."""
         writer = self._writer
-        writer.stop()
         writer.close()
         size = writer.path.stat().st_size
         return f"recorded {writer.frame_count} frames in {writer.path} ({size / 2**20:.1f} MiB)"

@@ -54,8 +54,9 @@ def _make_observers(session: Session, options: RunOptions, frame_count: int) -> 
     observers: list[Any] = []
     if options.record is not None:
         from pluriverse.cli.recording import RunFile, Trajectory
+        from pluriverse.recording.writer import FILE_SUFFIX
 
-        kind = RunFile if options.record.suffix.lower() == ".pvr" else Trajectory
+        kind = RunFile if options.record.suffix.lower() == FILE_SUFFIX else Trajectory
         observers.append(kind(session, options.record, frame_count))
     if options.plot is not None:
         from pluriverse.cli.plot import Plot

@@ -17,6 +17,7 @@ from pluriverse.render.frame_clock import FrameClock
 # Incremented when entries of the file change their meaning.
 FILE_VERSION = 1
 FILE_KIND = "pluriverse recording"
+FILE_SUFFIX = ".pvr"
 COUNTERS = {
     "frozen": "world_frozen",
     "unconverged": "unconverged_step_count",
@@ -28,10 +29,10 @@ COUNTERS = {
 
 
 class RecordingWriter(FrameClock):
-    """Records a simulation to a file, for `RecordedRun`. Made by `Simulation.record`.
+    """Records a simulation to a file, for `RecordedRun`. Made, and started, by `Simulation.record`.
 
-    As a context manager it records from the beginning of the block to its end. Each frame is in the file once
-    it was taken: if the program is killed, no earlier frame is lost.
+    It records until `stop` or `close`; at its end a `with` block does both. Each frame is in the file once it
+    was taken: if the program is killed, no earlier frame is lost.
 
     Args:
         simulation: The simulation.
@@ -95,6 +96,7 @@ class RecordingWriter(FrameClock):
         self._appearance_count = 1
         self._frame_count = 0
         self._shown: np.ndarray = np.zeros(0, dtype=np.int64)
+        self._is_running = False
 
     @property
     def frame_count(self) -> int:
@@ -102,8 +104,19 @@ class RecordingWriter(FrameClock):
         return self._frame_count
 
     def __exit__(self, *error: object) -> None:
-        self.stop()
         self.close(with_report=error[0] is None)
+
+    def start(self) -> None:
+        """Record, or go on after `stop`: one frame at once, then one whenever it is due in `step`."""
+        if not self._is_running:
+            super().start()
+            self._is_running = True
+
+    def stop(self) -> None:
+        """Record no more until `start`."""
+        if self._is_running:
+            super().stop()
+            self._is_running = False
 
     def capture(self) -> None:
         """Take a frame now.
@@ -140,7 +153,8 @@ class RecordingWriter(FrameClock):
         self._frame_count += 1
 
     def close(self, *, with_report: bool = True) -> None:
-        """Close the file, with the report of the simulation unless it is not wanted."""
+        """Record no more and close the file, with the report of the simulation unless it is not wanted."""
+        self.stop()
         container, self._container = self._container, None
         if container is None:
             return
@@ -172,6 +186,26 @@ class RecordingWriter(FrameClock):
             container.add(f"look/{self._appearance_count}/{name}", now[name])
         self._last_appearance = now
         self._appearance_count += 1
+
+
+def start_recording(simulation: Any, path: str | Path, **options: Any) -> RecordingWriter:
+    """Return a writer that records a simulation already; its arguments are those of `RecordingWriter`.
+
+    Raises:
+        IndexError: If there is no such world.
+        OSError: If the file cannot be written.
+        ValueError: If an option is out of range, or the name does not end in `.pvr`, by which
+            `pluriverse view` knows a recording.
+    """
+    path = Path(path)
+    if path.suffix.lower() != FILE_SUFFIX:
+        raise ValueError(
+            f"record: '{path}' ends in '{path.suffix}', but the name of a recording ends in {FILE_SUFFIX}. A "
+            "recorder() makes a video; `pluriverse export` makes videos, stages and arrays of a recording."
+        )
+    writer = RecordingWriter(simulation, path, **options)
+    writer.start()
+    return writer
 
 
 def _packed(fields: dict[str, Any]) -> np.ndarray:

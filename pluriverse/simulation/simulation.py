@@ -516,13 +516,13 @@ class Simulation(Uncopied):
         return Recorder(self, **options)
 
     def record(self, path: str | Path, **options: Any) -> "RecordingWriter":
-        """Return a `pluriverse.recording.RecordingWriter`: inside its `with`, steps are written to a file.
+        """Record steps to a `.pvr` file from now on, and return a `pluriverse.recording.RecordingWriter`.
 
-        `pluriverse.recording.RecordedRun` reads the file; it can be viewed, drawn and exported.
+        Its `with` block, or `close`, ends the file, which `pluriverse.recording.RecordedRun` reads.
         """
-        from pluriverse.recording import RecordingWriter
+        from pluriverse.recording.writer import start_recording
 
-        return RecordingWriter(self, path, **options)
+        return start_recording(self, path, **options)
 
     def viewer(self, worlds: Any = None, **options: Any) -> "BrowserViewer":
         """Return a `pluriverse.viewer.BrowserViewer`: this simulation in a browser, while it goes on."""

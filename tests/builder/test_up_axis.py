@@ -98,9 +98,9 @@ def test_a_picture_and_a_recording_of_it_show_what_points_up(axis, tmp_path):
     )
     model = builder.finalize("cpu")
     simulation = pv.Simulation(model, dt=0.01)
-    with simulation.record(tmp_path / "run.plv"):
+    with simulation.record(tmp_path / "run.pvr"):
         simulation.step()
-    with RecordedRun(tmp_path / "run.plv") as recording:
+    with RecordedRun(tmp_path / "run.pvr") as recording:
         recording.show_frame(-1)
         pictures = [pv.draw(seen, size=(64, 64), samples=4) for seen in (model, recording)]
     for picture in pictures:

@@ -195,6 +195,11 @@ def test_wrong_arguments_are_refused(run, tmp_path):
         simulation.record(tmp_path / "a.pvr", fps=0)
     with pytest.raises(FileNotFoundError):
         simulation.record(tmp_path / "none" / "a.pvr")
+    with pytest.raises(
+        ValueError, match=r"a\.mp4' ends in '\.mp4', but the name of a recording ends in \.pvr"
+    ):
+        simulation.record(tmp_path / "a.mp4")
+    assert not (tmp_path / "a.mp4").exists()
     with RecordedRun(path) as recording:
         with pytest.raises(IndexError, match="frame 11 does not exist"):
             recording.moment(11)
@@ -264,6 +269,24 @@ def test_time_that_goes_back_is_recorded_on(tmp_path):
         np.testing.assert_allclose(recording.time, [0.0, 0.1, 0.2, 0.1, 0.2], atol=1e-9)
 
 
+def test_a_recording_without_a_block_runs_from_its_call_until_it_is_closed(tmp_path):
+    """Its file held no frame, and said so only when it was read."""
+    builder = pv.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1)
+    writer = simulation.record(tmp_path / "a.pvr", fps=10)
+    simulation.step(20)
+    writer.stop()
+    simulation.step(20)
+    writer.start()
+    simulation.step(10)
+    writer.close()
+    simulation.step(20)
+    with RecordedRun(tmp_path / "a.pvr") as recording:
+        np.testing.assert_allclose(recording.time, [0.0, 0.1, 0.2, 0.4, 0.5], atol=1e-9)
+        assert recording.is_complete
+
+
 def test_recording_changes_no_bits(tmp_path):
     states = []
     for is_recorded in (False, True):
@@ -294,8 +317,10 @@ def test_a_full_disk_is_an_error_that_costs_no_frame(tmp_path):
     builder = pv.ModelBuilder()
     builder.add_shape_sphere(builder.add_body(), radius=0.1)
     simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1)
+    full = tmp_path / "full.pvr"
+    full.symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"[Nn]o space"):
-        simulation.record("/dev/full")
+        simulation.record(full)
 
 
 def test_several_threads_read_frames_at_once(run):
