@@ -41,6 +41,13 @@ SceneArgument = Annotated[
         metavar="SCENE", help="A scene file (YAML or JSON), the name of a bundled scene, or a robot."
     ),
 ]
+SceneOrRecording = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENE",
+        help="A scene file (YAML or JSON), the name of a bundled scene, a robot, or a recording (.pvr).",
+    ),
+]
 TaskArgument = Annotated[
     str, typer.Argument(metavar="TASK", help="Name of a task, or your own as module:Class or file.py:Class.")
 ]
@@ -90,16 +97,7 @@ def run(scene: SceneArgument, options: RunOptions) -> None:
 
 @app.command()
 @flattened
-def view(
-    scene: Annotated[
-        str,
-        typer.Argument(
-            metavar="SCENE",
-            help="A scene file (YAML or JSON), the name of a bundled scene, a robot, or a recording (.pvr).",
-        ),
-    ],
-    options: ViewOptions,
-) -> None:
+def view(scene: SceneOrRecording, options: ViewOptions) -> None:
     """Step a scene or a robot in real time and show it in the browser, or play a recording."""
     with paused_collection():
         _begin_precompiling(options.device)
@@ -140,8 +138,8 @@ def bench(scene: SceneArgument, options: BenchOptions) -> None:
 
 
 @app.command()
-def info(scene: SceneArgument, worlds: WorldsOption = None, asset_roots: AssetRootOption = []) -> None:  # noqa: B006
-    """Show what a scene holds, and what of it is not supported."""
+def info(scene: SceneOrRecording, worlds: WorldsOption = None, asset_roots: AssetRootOption = []) -> None:  # noqa: B006
+    """Show what a scene holds, and what of it is not supported; or what a recording holds."""
     from pluriverse.cli.info import show_scene
 
     show_scene(scene, worlds, asset_roots)

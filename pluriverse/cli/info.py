@@ -9,7 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from pluriverse.cli.console import collected_warnings, output, quiet_warp, reported_errors
+from pluriverse.cli.recording import is_recording
 from pluriverse.cli.robot_file import place_in_robot, scene_of
+
+# Worlds of a recording that are listed; more would fill the terminal.
+WORLD_COUNT_LISTED = 12
 
 
 def list_scenes() -> None:
@@ -34,10 +38,17 @@ def print_schema() -> None:
 
 
 def show_scene(name: str, world_count: int | None, asset_roots: Sequence[Path]) -> None:
-    """Show what each kind of world of a scene holds, how it is run, and what is not supported."""
+    """Show what each kind of world of a scene holds, how it is run, and what is not supported.
+
+    Of a recording, show how much of which run it holds.
+    """
     from pluriverse.scene import load_scene
 
     quiet_warp()
+    if is_recording(name):
+        with reported_errors():
+            output.print(_recording_table(name))
+        return
     with (
         collected_warnings() as warning_texts,
         reported_errors(),
@@ -51,6 +62,28 @@ def show_scene(name: str, world_count: int | None, asset_roots: Sequence[Path]) 
         output.print(f"[yellow]not supported:[/yellow] {escape(feature)}", highlight=False)
     for text in warning_texts:
         output.print(f"[yellow]warning:[/yellow] {escape(text)}", highlight=False)
+
+
+def _recording_table(name: str) -> Table:
+    from pluriverse.recording import RecordedRun
+
+    with RecordedRun(name) as recording:
+        model, environments = recording.model, recording.environments.tolist()
+        begin, end = (recording.moment(frame).time for frame in (0, -1))
+        table = Table(title=escape(name), show_header=False, title_justify="left")
+        table.add_column(style="bold")
+        table.add_column()
+        state = "" if recording.is_complete else ", cut off or still being written"
+        table.add_row("frames", f"{recording.frame_count:,}, {recording.fps:g} a second{state}")
+        table.add_row("time", f"{begin:g} s to {end:g} s")
+        listed = ", ".join(str(number) for number in environments[:WORLD_COUNT_LISTED])
+        more = ", ..." if len(environments) > WORLD_COUNT_LISTED else ""
+        kind = "environments" if recording.has_environments else "worlds"
+        table.add_row(kind, f"{len(environments):,} ({listed}{more})")
+        table.add_row("bodies", f"{model.body_count:,}")
+        table.add_row("shapes", f"{model.shape_count:,}")
+        table.add_row("solver", f"{recording.solver}, time step {recording.dt:g} s")
+    return table
 
 
 def _kind_table(scene: Any) -> Table:

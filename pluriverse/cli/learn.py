@@ -17,7 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 from pluriverse.cli.console import collected_warnings, errors, fail, output, quiet_warp, reported_errors
-from pluriverse.cli.options import EvaluateOptions, PlayOptions, PolicyOptions, TrainOptions
+from pluriverse.cli.options import (
+    FILM_DURATION,
+    EvaluateOptions,
+    PlayOptions,
+    PolicyOptions,
+    TrainOptions,
+)
+from pluriverse.cli.pictures import parse_size, save_film
 
 EXIT_MISSING = 5
 """Exit code: an optional library is not installed."""
@@ -389,9 +396,16 @@ def play(name: str, options: PlayOptions) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     quiet_warp()
     with collected_warnings() as warning_texts, _task_errors():
+        if options.seconds is not None and not (options.seconds > 0.0 and math.isfinite(options.seconds)):
+            raise ValueError(f"--seconds is {options.seconds}, but must be a positive number.")
+        if options.video is not None:
+            from pluriverse.render.video import check_video_path
+
+            check_video_path(options.video)
+            size = parse_size(options.size)
         env, policy = _open(name, options)
         if options.video is not None:
-            _film(env, policy, options)
+            _film(env, policy, options, options.video, size)
         else:
             _show(env, policy, options)
         env.close()
@@ -399,15 +413,16 @@ def play(name: str, options: PlayOptions) -> None:
         errors.print(f"[yellow]warning:[/yellow] {escape(text)}", highlight=False)
 
 
-def _film(env: Any, policy: Callable[[Any], Any], options: PlayOptions) -> None:
+def _film(
+    env: Any, policy: Callable[[Any], Any], options: PlayOptions, path: Path, size: tuple[int, int]
+) -> None:
     observations = env.reset()
-    steps = round((options.seconds or 10.0) / env.step_seconds)
-    assert options.video is not None
+    steps = max(1, round((options.seconds or FILM_DURATION) / env.step_seconds))
     with env.simulation.recorder() as recorder:
         for _ in range(steps):
             observations = env.step(policy(_policy_input(observations))).observations
-    recorder.save(options.video)
-    output.print(f"video: {options.video}", highlight=False)
+    save_film(recorder, path, size=size, samples=options.samples)
+    output.print(f"video: {path}, {recorder.frame_count} frames", highlight=False)
 
 
 def _show(env: Any, policy: Callable[[Any], Any], options: PlayOptions) -> None:

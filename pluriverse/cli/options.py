@@ -37,6 +37,10 @@ SolverOption = Annotated[
     SolverChoice, typer.Option(help="What moves the worlds; mujoco takes no options from the scene.")
 ]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores if not given.")]
+DURATION = 2.0
+"""Simulated time of a run whose length is not given [s]."""
+FILM_DURATION = 10.0
+"""The same of a film of a policy [s]."""
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")]
 
 
@@ -58,7 +62,9 @@ class RunOptions(SceneOptions):
     """Options of `pluriverse run`."""
 
     worlds: WorldsOption = None
-    duration: Annotated[float, typer.Option(help="Simulated time in seconds.")] = 2.0
+    duration: Annotated[
+        float | None, typer.Option(help="Simulated time in seconds.", show_default=f"{DURATION:g}")
+    ] = None
     frames: Annotated[
         int | None,
         typer.Option("--frames", "--steps", min=1, help="Number of steps, instead of a duration."),
@@ -96,14 +102,20 @@ class RunOptions(SceneOptions):
         """Return the number of steps.
 
         Raises:
-            ValueError: The duration is no time.
+            ValueError: The duration is no time, or both are given.
         """
+        if self.frames is not None and self.duration is not None:
+            raise ValueError(
+                f"--frames is {self.frames} and --duration is {self.duration:g}, but each says how long the "
+                "run is; give one of them"
+            )
         if self.frames is not None:
             return self.frames
-        if not (self.duration > 0.0 and math.isfinite(self.duration)):
-            raise ValueError(f"--duration is {self.duration}, but it is a positive number of seconds")
+        duration = DURATION if self.duration is None else self.duration
+        if not (duration > 0.0 and math.isfinite(duration)):
+            raise ValueError(f"--duration is {duration}, but it is a positive number of seconds")
         # A duration of 2 s at 0.005 s is 400 steps, although 2 / 0.005 may round to a little more.
-        return max(1, math.ceil(round(self.duration / dt, 9)))
+        return max(1, math.ceil(round(duration / dt, 9)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,9 +275,24 @@ class PlayOptions(PolicyOptions):
     """Options of `pluriverse play`."""
 
     envs: Annotated[int, typer.Option("--envs", "--num-envs", min=1, help="Environments.")] = 4
-    seconds: Annotated[float | None, typer.Option(help="Simulated time to end after.")] = None
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="Simulated time to end after.", show_default=f"{FILM_DURATION:g} in a video, else Ctrl-C"
+        ),
+    ] = None
     seed: SeedOption = 0
-    video: Annotated[Path | None, typer.Option(help="Film it, instead of showing it in the browser.")] = None
+    video: Annotated[
+        Path | None,
+        typer.Option(
+            help="Film the first environment, instead of showing all in the browser: .mp4, .webm, .mov, .mkv "
+            "or .gif."
+        ),
+    ] = None
+    size: Annotated[str, typer.Option(help="Width and height of the video.")] = "480x300"
+    samples: Annotated[
+        int, typer.Option(min=1, max=4096, help="Rays per pixel of the video: 2 is quick, 12 is smooth.")
+    ] = 2
     port: Annotated[int | None, typer.Option(help="Port of the viewer.")] = None
 
 

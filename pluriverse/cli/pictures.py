@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from pluriverse.cli.console import errors
 from pluriverse.cli.session import Session
 
 # Largest number of worlds in one picture; more could not be distinguished.
@@ -75,8 +78,26 @@ class Video:
     def finish(self) -> str:
         """Write the video and return what to tell."""
         self._recorder.stop()
-        self._recorder.save(self._path, size=self._size)
+        save_film(self._recorder, self._path, size=self._size)
         return f"video: {self._path}, {self._recorder.frame_count} frames"
+
+
+def save_film(film: Any, path: Path, *, size: tuple[int, int], **options: Any) -> None:
+    """Render a film into a file, with a bar on the terminal, or a line where there is none.
+
+    Args:
+        film: A `pluriverse.render.film.Film`.
+        path: Video to write.
+        size: Width and height [pixel].
+        options: Others of `Film.render`.
+    """
+    subject = f"rendering {film.frame_count} frames of {size[0]}x{size[1]}"
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    if not errors.is_terminal:
+        errors.print(f"{subject} ...", highlight=False)
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task(subject, total=film.frame_count)
+        film.save(path, size=size, progress=lambda count: bar.update(task, completed=count), **options)
 
 
 def shown_worlds(scene: Any) -> list[int]:

@@ -13,6 +13,13 @@ from pluriverse.files import replace_file
 RECORDING_BYTES_MAX = 8 << 30
 
 
+def is_recording(name: str | Path) -> bool:
+    """Return whether a file is a recording, by its name."""
+    from pluriverse.recording.writer import FILE_SUFFIX
+
+    return Path(name).suffix.lower() == FILE_SUFFIX
+
+
 class RunFile:
     """Writes a recording (`.pvr`) while the run goes on.
 

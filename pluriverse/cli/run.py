@@ -53,10 +53,9 @@ def _make_observers(session: Session, options: RunOptions, frame_count: int) -> 
     """Return the observers of the state after every step."""
     observers: list[Any] = []
     if options.record is not None:
-        from pluriverse.cli.recording import RunFile, Trajectory
-        from pluriverse.recording.writer import FILE_SUFFIX
+        from pluriverse.cli.recording import RunFile, Trajectory, is_recording
 
-        kind = RunFile if options.record.suffix.lower() == FILE_SUFFIX else Trajectory
+        kind = RunFile if is_recording(options.record) else Trajectory
         observers.append(kind(session, options.record, frame_count))
     if options.plot is not None:
         from pluriverse.cli.plot import Plot

@@ -3,13 +3,13 @@
 import contextlib
 import math
 import sys
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
 from pluriverse.cli.console import collected_warnings, fail, output, quiet_warp, reported_errors
 from pluriverse.cli.options import ViewOptions
+from pluriverse.cli.recording import is_recording
 from pluriverse.cli.session import Session, open_session
 
 EXIT_MISSING = 5
@@ -46,12 +46,12 @@ class Watch:
 def view_scene(name: str, options: ViewOptions) -> None:
     """Show a scene or a robot until the user ends it."""
     with collected_warnings() as warning_texts, reported_errors():
-        shown = None if options.show is None else parse_worlds(options.show)
+        shown = None if options.show is None else parse_worlds(options.show, "--show")
         if options.duration is not None and not (options.duration > 0.0 and math.isfinite(options.duration)):
             raise ValueError(f"--duration is {options.duration}, but it is a positive number of seconds")
         if options.geometry not in ("visual", "collision", "all"):
             raise ValueError(f"--geometry is {options.geometry!r}, but it is visual, collision or all")
-        if Path(name).suffix.lower() == ".pvr":
+        if is_recording(name):
             _view_recording(name, shown, options)
             return
         viewer_class = _viewer_class()
@@ -133,8 +133,8 @@ def _view_recording(name: str, shown: list[int] | None, options: ViewOptions) ->
                 output.print(f"page: {options.html}", highlight=False)
 
 
-def parse_worlds(text: str) -> list[int]:
-    """Return worlds from a text such as 0,3,7.
+def parse_worlds(text: str, option: str) -> list[int]:
+    """Return worlds from a text such as 0,3,7 of an option.
 
     Raises:
         ValueError: It is no list of worlds.
@@ -142,4 +142,4 @@ def parse_worlds(text: str) -> list[int]:
     try:
         return [int(number) for number in text.split(",")]
     except ValueError as error:
-        raise ValueError(f"--show is {text!r}, but it is a list of worlds such as 0,3,7") from error
+        raise ValueError(f"{option} is {text!r}, but it is a list of worlds such as 0,3,7") from error

@@ -1,6 +1,7 @@
 """Film: frames of a model, rendered one after the other into pictures or a video."""
 
 import abc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -118,11 +119,14 @@ class Film(abc.ABC):
                 **given,
             )
 
-    def save(self, path: str | Path, **options: Any) -> Path:
+    def save(
+        self, path: str | Path, *, progress: Callable[[int], object] | None = None, **options: Any
+    ) -> Path:
         """Render all frames and write them as a video (.mp4, .webm, .mov, .mkv) or as .gif.
 
         Args:
             path: The file.
+            progress: Called after each frame with the number of frames so far.
             **options: Those of `render`: camera, size, samples, style and so on.
 
         Returns:
@@ -136,6 +140,8 @@ class Film(abc.ABC):
         path = check_video_path(path)
         frames = self.render(**options)
         with VideoFile(path, self._film_fps) as file:
-            for picture in frames:
+            for count, picture in enumerate(frames, 1):
                 file.write(picture)
+                if progress is not None:
+                    progress(count)
         return path

@@ -156,6 +156,11 @@ WRONG = {
     "unknown bundled scene": (["run", "quadrupet"], 1, "did you mean quadruped?"),
     "time step": (["run", "BALL", "--dt", -1], 1, "--dt is -1.0"),
     "duration": (["run", "BALL", "--duration", 0], 1, "--duration is 0.0"),
+    "two durations": (
+        ["run", "BALL", "--frames", 5, "--duration", 1],
+        1,
+        "--frames is 5 and --duration is 1, but each says",
+    ),
     "device": (["run", "BALL", "--device", "cuda:99"], 1, "--device is 'cuda:99', but this machine has cpu"),
     "record to nowhere": (["run", "BALL", "--record", "/none/a.npz"], 1, "there is no folder '/none'"),
     "record too much": (

@@ -34,6 +34,7 @@ def test_a_stage_and_a_film_are_exported(path, tmp_path):
     result = invoke("export", path, tmp_path / "a.gif", "--worlds", "0,3", "--size", "60x40")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "a.gif").read_bytes()[:6] == b"GIF89a"
+    assert "rendering 7 frames of 60x40" in result.stderr
 
 
 def test_a_page_is_exported(path, tmp_path):
@@ -60,17 +61,39 @@ def test_a_run_is_watched(tmp_path):
     assert "viewer: http://localhost:" in result.stdout
 
 
+def test_a_recording_says_what_it_holds(path):
+    """It was read as a scene, which is not UTF-8."""
+    result = invoke("info", path)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.replace("│", " ").split())
+    for row in (
+        "frames 7, 30 a second",
+        "time 0 s to 0.2 s",
+        "worlds 8 (0, 1, 2, 3, 4, 5, 6, 7)",
+        "SolverSAP",
+    ):
+        assert row in said
+
+
 def test_wrong_exports_are_refused(path, tmp_path):
     cases = {
         ("export", path, tmp_path / "a.obj"): "ends in '.obj', but it must be one of .html",
         ("export", tmp_path / "none.pvr", tmp_path / "a.usd"): "No such file",
         ("export", path, tmp_path / "none" / "a.usd"): "there is no folder",
-        ("export", path, tmp_path / "a.usd", "--worlds", "5,a"): "it is a list of worlds such as 0,3,7",
+        (
+            "export",
+            path,
+            tmp_path / "a.usd",
+            "--worlds",
+            "5-7",
+        ): "--worlds is '5-7', but it is a list of worlds",
         ("export", path, tmp_path / "a.usd", "--worlds", "77"): "world 77 was not recorded",
+        ("view", path, "--show", "5-7"): "--show is '5-7', but it is a list of worlds such as 0,3,7",
         ("run", "mixed", "--record", tmp_path / "none" / "a.pvr"): "there is no folder",
     }
     (tmp_path / "other.pvr").write_text("not a recording")
     cases["export", tmp_path / "other.pvr", tmp_path / "a.usd"] = "is not a recording of a simulation"
+    cases["info", tmp_path / "other.pvr"] = "is not a recording of a simulation"
     cases["view", tmp_path / "other.pvr"] = "is not a recording of a simulation"
     for arguments, message in cases.items():
         result = invoke(*arguments)

@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 pytest.importorskip("torch")
@@ -50,11 +51,12 @@ def test_play_films_a_policy(tmp_path):
     )
     assert code == 0, text
     film = tmp_path / "film.gif"
-    code, text = call(
-        "play", "cartpole", "--envs", 1, "--policy", tmp_path, "--seconds", 0.2, "--video", film
-    )
+    video = ["--video", film, "--size", "80x50", "--samples", 1]
+    code, text = call("play", "cartpole", "--envs", 1, "--policy", tmp_path, "--seconds", 0.2, *video)
     assert code == 0, text
-    assert film.stat().st_size > 0
+    assert "rendering 7 frames of 80x50" in text
+    with Image.open(film) as frames:
+        assert frames.size == (80, 50)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,9 @@ def test_play_films_a_policy(tmp_path):
             "there is no module 'walk_nowhere', neither installed nor in the working",
         ),
         (["train", "cartpole", "--minutes", "nan"], "--minutes is nan"),
+        (["play", "cartpole", "--video", "film.doc"], "'.doc' is no format of videos"),
+        (["play", "cartpole", "--video", "film.gif", "--size", "0x9"], "--size is '0x9'"),
+        (["play", "cartpole", "--seconds", 0], "--seconds is 0.0, but must be a positive number"),
         (["evaluate", "cartpole", "--policy", "nowhere"], "there is no policy 'nowhere'"),
         (["evaluate", "puli-flat", "--command", "fast"], "three numbers"),
         (["evaluate", "cartpole", "--command", "1,0,0"], "for tasks of walking"),
