@@ -29,7 +29,7 @@ class ChunkRecording:
         worlds: The worlds.
         launch: Method that launches solver steps in a row: `launch(worlds, step_count)`, from a substep on:
             `launch(worlds, step_count, substep)`, and part of them: `launch(worlds, step_count, 0, part)`.
-            Its object, which holds the recordings, is referred to weakly, so that both are freed at once.
+            Without any, it launches what stages do before a step: `launch(worlds, 0)`. Its object, which holds the recordings, is referred to weakly, so that both are freed at once.
         decimation: Solver steps in one step of the simulation.
         device: Device that the step runs on.
         borrowing: Scratch of other worlds that the launches use, where they are recorded.
@@ -49,6 +49,7 @@ class ChunkRecording:
         self._decimation = decimation
         self._device = device
         self._graphs: dict[int, wp.Graph] = {}
+        self._beginning_graph: wp.Graph | None = None
         self._substep_graphs: dict[int, wp.Graph] = {}
         self._part_graphs: dict[int, list[wp.Graph]] = {}
         block_count = -(-BLOCK_WORLD_STEP_COUNT // (max(worlds.size, 1) * decimation))
@@ -82,6 +83,12 @@ class ChunkRecording:
                 for part in itertools.starmap(slice, itertools.pairwise(bounds))
             ]
         return self._part_graphs[count]
+
+    def beginning_graph(self) -> wp.Graph:
+        """Return the graph of what stages do before a step whose solver steps are replayed by themselves."""
+        if self._beginning_graph is None:
+            self._beginning_graph = self._record(lambda: self._launch(self.worlds, 0))
+        return self._beginning_graph
 
     def substep_graph(self, substep: int) -> wp.Graph:
         """Return the graph of a single solver step, that with index `substep` in the step."""

@@ -191,6 +191,8 @@ class StepLoop:
         # A step of no world declares the kernels that a step needs and compiles none of them, so that all can
         # be compiled at once.
         nothing = list_worlds(np.zeros(0), self._model.device)
+        if self._is_interleaved:
+            self._launch_steps(nothing, 0)
         self._launch_steps(nothing, 1)
         load_kernels(self._model.device, max_workers=_core_count(), later=modules_compiled_later())
         count_steps(step_count, 0)
@@ -204,9 +206,9 @@ class StepLoop:
             self._part_count = int(min(max(self._step_bytes / len(worlds) / PART_BYTES, 1), self._decimation))
         chunks = self._make_chunks(worlds, byte_counts, may_borrow=may_borrow)
         if self._record:
-            interleaved = any(not stage.is_recorded for stage in self.stages)
             for chunk in chunks:
-                if interleaved:
+                if self._is_interleaved:
+                    chunk.beginning_graph()
                     for substep in range(self._decimation):
                         chunk.substep_graph(substep)
                 else:
@@ -268,9 +270,8 @@ class StepLoop:
     def run(self, count: int) -> None:
         """Make steps."""
         assert self._chunks is not None
-        launched = [stage for stage in self.stages if not stage.is_recorded] if self.stages else None
-        if launched:
-            self._make_interleaved_steps(count, launched)
+        if self._is_interleaved:
+            self._make_interleaved_steps(count)
         elif self._record:
             if self._plan is None or self._plan[0] != count:
                 self._plan = self._plan_steps(count)
@@ -305,17 +306,29 @@ class StepLoop:
         """Slices in which a queue is replayed."""
         return SLICES_PER_CHUNK * max(map(len, self._queues))
 
-    def _make_interleaved_steps(self, count: int, launched: Sequence[StepStage]) -> None:
+    @property
+    def _is_interleaved(self) -> bool:
+        """Whether there are stages that cannot be recorded, for which each solver step is made by itself."""
+        return any(not stage.is_recorded for stage in self.stages)
+
+    def _make_interleaved_steps(self, count: int) -> None:
         """Make steps with Python code between the solver steps, for stages that cannot be recorded."""
         assert self._chunks is not None
+        launched = [stage for stage in self.stages if not stage.is_recorded]
         worlds, state = self._stepped_worlds(), self._state
         useful_threads = 1 + int(self._step_bytes / self._decimation / THREAD_WORK_BYTES)
         thread_count = min(useful_threads, self.thread_count, len(self._queues))
         for _ in range(count):
+            # A network reads the commands that a recorded stage takes in.
+            if self._record:
+                self._replay(self._in_queues(_beginning_graphs), thread_count)
+            else:
+                for chunk in self._chunks:
+                    self._launch_steps(chunk.worlds, 0)
+            for stage in launched:
+                stage.before_step(worlds, state)
             for substep in range(self._decimation):
                 for stage in launched:
-                    if substep == 0:
-                        stage.before_step(worlds, state)
                     stage.before_substep(worlds, state)
                 if self._record:
                     self._replay(self._in_queues(partial(_substep_graphs, substep=substep)), thread_count)
@@ -351,17 +364,19 @@ class StepLoop:
 
         Args:
             worlds: The worlds.
-            step_count: Number of solver steps.
+            step_count: Number of solver steps; 0 for what stages do before a step.
             first: Substep that they start at.
             part: Those of the steps that are launched now.
         """
         stages = [stage for stage in self.stages if stage.is_recorded]
+        if step_count == 0:
+            for stage in stages:
+                stage.before_step(worlds, self._state)
         for step in range(step_count)[part]:
             before, after = self._states[step % 2], self._states[(step + 1) % 2]
-            if (first + step) % self._decimation == 0:
-                for (
-                    stage
-                ) in stages:  # all of them first: an actuator reads the commands that another takes in
+            if (first + step) % self._decimation == 0 and not self._is_interleaved:
+                # All of them first: an actuator reads the commands that another takes in.
+                for stage in stages:
                     stage.before_step(worlds, before)
             for stage in stages:
                 stage.before_substep(worlds, before)
@@ -408,6 +423,11 @@ def _acts_in_steps(stage: StepStage) -> bool:
         getattr(type(stage), name) is not getattr(StepStage, name)
         for name in ("before_step", "before_substep", "after_substep", "after_step")
     )
+
+
+def _beginning_graphs(chunk: ChunkRecording) -> list[wp.Graph]:
+    """Return what stages do before a step of a chunk."""
+    return [chunk.beginning_graph()]
 
 
 def _substep_graphs(chunk: ChunkRecording, *, substep: int) -> list[wp.Graph]:

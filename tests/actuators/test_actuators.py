@@ -212,6 +212,29 @@ def test_a_network_of_gains_moves_as_the_gains_do(tmp_path, record):
         np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("record", [True, False])
+def test_a_network_sees_the_commands_of_tensors_in_the_step_that_takes_them_in(record):
+    """Not one solver step later: tensors take commands in at the start of a step."""
+    seen = []
+
+    def watch(features: np.ndarray) -> np.ndarray:
+        seen.append(float(features[0, 0]))
+        return np.zeros(len(features), dtype=np.float32)
+
+    robot = pv.ModelBuilder()
+    link = robot.add_link(mass=1.0, inertia=np.eye(3))
+    robot.add_articulation([robot.add_joint_revolute(-1, link, axis="z")], label="robot")
+    with pv.Simulation(robot.finalize("cpu"), dt=DT, decimation=2, record=record) as simulation:
+        tensors = simulation.tensors("robot")
+        NetworkActuators(simulation, watch)
+        simulation.step()
+        seen.clear()
+        tensors.joint_position_targets.fill_(0.25)
+        simulation.step()
+        assert seen == pytest.approx([0.25, 0.25])
+        assert tensors.joint_positions.numpy()[0, 0] == 0.0
+
+
 def test_a_network_sees_the_past():
     """Features are errors now and two steps ago, then velocities; the past begins anew at a reset."""
     seen = []
