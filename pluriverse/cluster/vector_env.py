@@ -153,7 +153,7 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Raises:
             ClusterError: If a worker is lost twice over it.
-            ValueError: If a mask does not fit.
+            ValueError: If a mask does not fit, or leaves out some although there is a seed.
             WorkerTaskError: If the task raises.
         """
         mask = None if options is None else options.get("reset_mask")
@@ -165,6 +165,12 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                     f"must be {self.num_envs} truth values."
                 )
         first = first_seed(seed)
+        # Before any worker is asked: each would see its own part of the mask only.
+        if first is not None and mask is not None and not mask.all():
+            raise ValueError(
+                f"FleetVectorEnv.reset: seed is {first}, which restarts all environments, but reset_mask "
+                f"leaves out {int((~mask).sum())} of {self.num_envs}. Pass one of them only."
+            )
         self._observations = self._ask("reset", lambda own: (first, None if mask is None else mask[own]))
         self._ended = np.zeros_like(self._ended) if mask is None else self._ended & ~mask
         return _joined(self._observations), {}

@@ -169,6 +169,9 @@ def test_stable_use_goes_on_after_mistakes(fleet, alone):
         fleet.step(np.zeros((5, 1), dtype=complex))
     with pytest.raises(ValueError, match="reset_mask is of type"):
         fleet.reset(options={"reset_mask": [True]})
+    some = np.arange(fleet.num_envs) == 0
+    with pytest.raises(ValueError, match=r"seed is 3, which restarts all environments, but reset_mask leaves"):
+        fleet.reset(seed=3, options={"reset_mask": some})
     with pytest.raises(ValueError, match="steps is 0"):
         fleet.rollout(lambda seen, which: None, steps=0)
     with pytest.raises(ValueError, match="actions of the policy have shape"):
