@@ -17,8 +17,8 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.balance import (
-    CONSTRAINED,
-    JOINTS_CONSTRAINED,
+    CALM,
+    DRIFTING,
     classify_tree_motions,
     conserve_momenta,
 )
@@ -67,7 +67,7 @@ def _kernels(real: Any) -> SimpleNamespace:
     spin = spin_functions(real)
     does_spin, spin_inertia, drift = spin.does_spin, spin.spin_inertia, spin.drift
     rotated_velocity = spin.rotated_velocity
-    advance_scalars = integration_lanes(real, (CONSTRAINED, JOINTS_CONSTRAINED)).advance_scalars
+    advance_scalars = integration_lanes(real, (CALM, DRIFTING)).advance_scalars
 
     advance_free_bodies = free_body_lanes(real).advance_free_bodies
 
@@ -118,10 +118,10 @@ def _kernels(real: Any) -> SimpleNamespace:
         dof = dof_base + topology.node_dof[index]
         public_dof = dof_base + topology.node_qd[index]
         tree = topology.node_tree[index]
-        kick_share = drift_share
+        kick_share = real(0.0)
         regime = data.tree_regime[topology.world_tree[world] + tree]
-        if regime == CONSTRAINED or regime == JOINTS_CONSTRAINED:  # noqa: SIM109
-            kick_share = real(0.0)
+        if regime == CALM or regime == DRIFTING:  # noqa: SIM109
+            kick_share = drift_share
         spins = False
         if keeps_momentum != 0 and (joint_type == JointType.FREE or joint_type == JointType.BALL):
             spins = does_spin(topology, data, world, tree)

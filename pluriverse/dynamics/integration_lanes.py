@@ -39,8 +39,8 @@ _ADVANCE = """
     const int tree_count = topology.template_tree.data[kind + 1] - first_tree;
     for (int tree = 0; tree < tree_count; ++tree) {
         const int regime = data.tree_regime.data[topology.world_tree.data[world] + tree];
-        const bool held = regime == ONE_HELD_REGIME || regime == OTHER_HELD_REGIME;
-        const S kick_share = held ? S(0) : drift_share;
+        const bool drifts = regime == ONE_REGIME || regime == OTHER_REGIME;
+        const S kick_share = drifts ? drift_share : S(0);
         const int end = topology.tree_dof_end.data[first_tree + tree];
         for (int dof = topology.tree_dof.data[first_tree + tree]; dof < end;) {
             const int coord = coords[dof], public_dof = publics[dof];
@@ -71,7 +71,7 @@ _ADVANCE = """
 
 
 @functools.cache
-def integration_lanes(real: Any, held_regimes: tuple[int, int]) -> SimpleNamespace:
+def integration_lanes(real: Any, drifting_regimes: tuple[int, int]) -> SimpleNamespace:
     """Return the function that advances the scalar joints of a world, for scalars of type `real`.
 
     `advance_scalars(world, topology, joint_q, data, dt, old_share, drift_share, joint_q_out, joint_qd_out)`
@@ -79,11 +79,11 @@ def integration_lanes(real: Any, held_regimes: tuple[int, int]) -> SimpleNamespa
 
     Args:
         real: Scalar type.
-        held_regimes: Regimes of trees in which `drift_share` does not count.
+        drifting_regimes: Regimes of trees in which `drift_share` counts.
     """
     data_struct = workspace_struct(real)
-    text = _ADVANCE.replace("ONE_HELD_REGIME", str(int(held_regimes[0])))
-    text = text.replace("OTHER_HELD_REGIME", str(int(held_regimes[1])))
+    text = _ADVANCE.replace("ONE_REGIME", str(int(drifting_regimes[0])))
+    text = text.replace("OTHER_REGIME", str(int(drifting_regimes[1])))
 
     @wp.func_native(lane_code(real, text))
     def advance_scalars(

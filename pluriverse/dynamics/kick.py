@@ -14,7 +14,7 @@ from typing import Any
 
 import warp as wp
 
-from pluriverse.dynamics.balance import CALM, DRIFTING
+from pluriverse.dynamics.balance import CALM, DRIFTING, SWINGING, SWINGING_DOFS
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
 from pluriverse.launch import launch_kernel
@@ -23,6 +23,7 @@ from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import precision_name
 from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.model import Model, Topology
+from pluriverse.types import JointType
 
 # |u|_M / |v|_M beyond which u is shortened. A rigid body that rotates freely by an angle a in a step has a.
 PRODUCT_LIMIT = wp.constant(0.5)
@@ -114,7 +115,11 @@ def kick_functions(real: Any) -> SimpleNamespace:
                 if products > limit:
                     share = wp.sqrt(limit / products)
                 if products > real(CALM_RATIO) * energy:
-                    regime = DRIFTING
+                    root = topology.template_node[template] + topology.tree_node[first_tree + tree]
+                    is_free = topology.node_type[root] == JointType.FREE
+                    regime = int(DRIFTING)
+                    if end - begin > SWINGING_DOFS and not is_free:
+                        regime = int(SWINGING)
             else:
                 ltdl_solve(
                     data.factor_row,

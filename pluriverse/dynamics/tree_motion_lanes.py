@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.dynamics.balance import CALM, DRIFTING
+from pluriverse.dynamics.balance import CALM, DRIFTING, SWINGING, SWINGING_DOFS
 from pluriverse.dynamics.free_velocity_lanes import FREE_VELOCITY_IN_LANES
 from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
@@ -473,7 +473,8 @@ _TREES = """
         store(tree_rows, 1, row_count, data.factor_row.data, world_row, tree_row);
         store(dof_velocity_free, 1, dof_count, data.dof_velocity_free.data, world_dof, tree_dof);
         store(dof_kick, 1, dof_count, data.dof_kick.data, world_dof, tree_dof);
-        for (int l = 0; l < 8; ++l) data.tree_regime.data[world_tree[l] + tree] = drifts[l] ? DRIFTING : CALM;
+        const int regime = dof_count > SWINGING_DOFS && node_type[tree_node] != FREE ? SWINGING : DRIFTING;
+        for (int l = 0; l < 8; ++l) data.tree_regime.data[world_tree[l] + tree] = drifts[l] ? regime : CALM;
     }
     return 1;
 """
@@ -481,6 +482,7 @@ _TREES = """
 
 _CONSTANTS = f"""
     enum {{ FORCES = {FORCES}, VELOCITIES = {VELOCITIES}, CALM = {CALM}, DRIFTING = {DRIFTING} }};
+    enum {{ SWINGING = {SWINGING}, SWINGING_DOFS = {SWINGING_DOFS} }};
     enum {{ PRISMATIC = {JointType.PRISMATIC:d}, REVOLUTE = {JointType.REVOLUTE:d} }};
     enum {{ FREE = {JointType.FREE:d}, BALL = {JointType.BALL:d}, D6 = {JointType.D6:d} }};
     enum {{ AXES_MAX = {_AXES_MAX} }};

@@ -29,7 +29,8 @@ class ChunkRecording:
         worlds: The worlds.
         launch: Method that launches solver steps in a row: `launch(worlds, step_count)`, from a substep on:
             `launch(worlds, step_count, substep)`, and part of them: `launch(worlds, step_count, 0, part)`.
-            Without any, it launches what stages do before a step: `launch(worlds, 0)`. Its object, which holds the recordings, is referred to weakly, so that both are freed at once.
+            Without any, it launches what stages do before a step: `launch(worlds, 0)`.
+            Its object, which holds the recordings, is referred to weakly, so that both are freed at once.
         decimation: Solver steps in one step of the simulation.
         device: Device that the step runs on.
         borrowing: Scratch of other worlds that the launches use, where they are recorded.

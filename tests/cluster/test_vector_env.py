@@ -170,7 +170,7 @@ def test_stable_use_goes_on_after_mistakes(fleet, alone):
     with pytest.raises(ValueError, match="reset_mask is of type"):
         fleet.reset(options={"reset_mask": [True]})
     some = np.arange(fleet.num_envs) == 0
-    with pytest.raises(ValueError, match=r"seed is 3, which restarts all environments, but reset_mask leaves"):
+    with pytest.raises(ValueError, match="restarts all environments, but reset_mask leaves out 4"):
         fleet.reset(seed=3, options={"reset_mask": some})
     with pytest.raises(ValueError, match="steps is 0"):
         fleet.rollout(lambda seen, which: None, steps=0)
