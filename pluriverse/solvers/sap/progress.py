@@ -64,7 +64,7 @@ def progress_struct(real: Any) -> Any:
         group_solves: int
         group_recovery: int
         group_dilation: int
-        is_fresh: int  # the group has begun again, from the start of the step or closer to free motion
+        is_fresh: int  # the part has begun again, from the start of the step, or has had its chance to
         # Of the groups that had their turns.
         groups_optimal: int
         groups_converged: int
