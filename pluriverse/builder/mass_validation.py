@@ -11,17 +11,14 @@ import warnings
 import numpy as np
 
 from pluriverse.builder.snapshot import Snapshot
-from pluriverse.geometry.inertia import least_stored_inertia
+from pluriverse.geometry.inertia import AXIS_ROUNDING, least_stored_inertia
 from pluriverse.model import poses
 from pluriverse.model.kinematics import group_joints, world_axes
 from pluriverse.types import FLOATING_JOINTS, BodyFlags, JointType
 
 # Relative to the largest principal inertia: negative ones up to this are rounding of what was given.
 INERTIA_ROUNDING = 1.0e-6
-# Relative to the largest principal inertia, the inertia about a joint that is not rounding of the precision
-# in which it is summed and factored. A wire of a millimetre has 1e-7 at a length of 1 m, 1e-9 at 10 m.
-AXIS_ROUNDING = 1.0e-12
-# The same for solvers in single precision: ten roundings of it.
+# As `AXIS_ROUNDING`, for solvers in single precision: ten roundings of it.
 AXIS_ROUNDING_SINGLE = 1.0e-6
 # Relative to the largest principal inertia, how far it may exceed the sum of the others, which no
 # distribution of mass can: asset files list inertias with a few digits only.

@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pluriverse.geometry.inertia import AXIS_ROUNDING, least_stored_inertia
 from pluriverse.model import poses
 from pluriverse.types import FLOATING_JOINTS, BodyFlags, JointType
 
-# Relative to the largest principal inertia: smaller ones are rounding of single precision. Half of the bound
-# that models are built with, so that what was built is never refused for the rounding of its arrays.
-INERTIA_ROUNDING = 5.0e-7
+# Half of the bound that models are built with, and half of what storage may lose: what was built is never
+# refused for the rounding of its arrays.
+ROUNDING = 0.5 * AXIS_ROUNDING
 
 
 def find_unresisting(column: Callable[[str], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +28,7 @@ def find_unresisting(column: Callable[[str], np.ndarray]) -> tuple[np.ndarray, n
     Returns:
         Two arrays of shape [body]. True stands at the body that the joint moves.
     """
-    mass, inertia = column("body_mass"), column("body_inertia").reshape(-1, 3, 3).astype(np.float64)
+    mass, inertia = column("body_mass"), _stored(column("body_inertia"))
     heavy = (mass > 0.0) & _is_definite(inertia)
     massless, inert = np.zeros(len(mass), dtype=bool), np.zeros(len(mass), dtype=bool)
     if heavy.all():
@@ -56,12 +57,18 @@ def find_unresisting(column: Callable[[str], np.ndarray]) -> tuple[np.ndarray, n
     return massless, inert
 
 
+def _stored(inertia: np.ndarray) -> np.ndarray:
+    """Return the least that stored inertias stand for, shape [body, 3, 3]."""
+    own = inertia.reshape(-1, 3, 3).astype(np.float64)
+    return 0.5 * (own + least_stored_inertia(own))
+
+
 def _is_definite(inertia: np.ndarray) -> np.ndarray:
     """Return which inertias resist turning about every axis."""
     if not len(inertia):
         return np.zeros(0, dtype=bool)
     principal = np.linalg.eigvalsh(inertia)
-    result: np.ndarray = principal[:, 0] > INERTIA_ROUNDING * principal[:, 2]
+    result: np.ndarray = principal[:, 0] > ROUNDING * principal[:, 2]
     return result
 
 
@@ -107,7 +114,7 @@ def _resists_turning(
     pivot = np.where(floats[:, None], weighted / total[:, None], frame[:, :3])
     arm = com - pivot[slot]
     rotation = poses.quat_to_matrix(pose[parts, 3:])
-    own = column("body_inertia").reshape(-1, 3, 3)[parts].astype(np.float64)
+    own = _stored(column("body_inertia"))[parts]
     square = np.sum(arm * arm, axis=1)[:, None, None] * np.eye(3) - arm[:, :, None] * arm[:, None, :]
     inertia = np.zeros((len(bodies), 3, 3))
     np.add.at(inertia, slot, rotation @ own @ rotation.transpose(0, 2, 1) + mass[:, None, None] * square)
@@ -125,5 +132,5 @@ def _resists_turning(
     for offset in range(3):
         has = turns > offset
         least[has] = np.maximum(least[has], armature[first[has] + offset])
-    result: np.ndarray = least > INERTIA_ROUNDING * principal[:, 2]
+    result: np.ndarray = least > ROUNDING * principal[:, 2]
     return result

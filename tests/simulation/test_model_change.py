@@ -233,6 +233,32 @@ def test_armature_stands_for_inertia(ends):
         model.joint_armature.assign(armature)
 
 
+@pytest.mark.parametrize("turn", [(0.0, 0.0, 0.0, 1.0), (0.5, 0.0, 0.0, 0.75**0.5)])
+@pytest.mark.parametrize(("radius", "half_height"), [(3e-4, 0.5), (5e-4, 5.0)])
+def test_what_can_be_built_can_be_scaled(radius, half_height, turn):
+    """A steel wire of 1 m, and one of 10 m, along the axis of its frame; across it only what can be built."""
+    builder = pv.ModelBuilder()
+    wire = builder.add_body(label="wire")
+    steel = pv.ShapeConfig(density=7800.0)
+    pose = ((0.0, 0.0, 0.0), turn)
+    builder.add_shape_capsule(wire, radius=radius, half_height=half_height, xform=pose, cfg=steel)
+    model = builder.finalize("cpu")
+    if model.dynamics_obstacle is not None:
+        assert turn[0] != 0.0
+        with pytest.raises(ValueError, match="wire"):
+            pv.SolverSAP(model)
+        return
+    with pv.Simulation(model, pv.SolverSAP(model), dt=DT) as simulation:
+        model.body_mass.assign(1.1 * model.body_mass.numpy())
+        model.body_inertia.assign(1.1 * model.body_inertia.numpy())
+        simulation.notify_model_changed(FLAGS.BODY_INERTIAL_PROPERTIES)
+        simulation.step(3)
+        assert simulation.report().frozen_worlds == ()
+        model.body_inertia.zero_()
+        with pytest.raises(ValueError, match="wire"):
+            simulation.notify_model_changed(FLAGS.BODY_INERTIAL_PROPERTIES)
+
+
 def test_unknown_flags_and_bad_gravity_are_refused():
     model = make_model(["flyer"])
     solver = pv.SolverSAP(model)
