@@ -3,7 +3,8 @@
 `StepStage` is public as `pluriverse.simulation.StepStage`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,6 +45,16 @@ class StepStage:
         these entries, and tensors show them, since those of the model are switched off.
         """
         return {}
+
+    def drive_default(self, name: str) -> wp.array:
+        """Return a new array with the values that draws of one of `drive_parameters` are relative to."""
+        return wp.clone(self.drive_parameters[name])
+
+    def mark_drives(self) -> None:
+        """Mark the drives of the model that it holds off, before variants of environments write theirs."""
+
+    def take_drives(self) -> None:
+        """Take over what was written since drives were marked, and hold them off again."""
 
     def drives_changed(self) -> None:
         """Take note that a stage with `driven_dofs` was added to the simulation or removed from it."""
@@ -104,6 +115,17 @@ class StepStage:
             worlds: World indices, shape [slot]; skip negative entries.
             mask: Selected worlds, shape [world]; empty if all of `worlds` are selected.
             state: State of the worlds now; read only.
+        """
+
+    def after_reassign(
+        self, worlds: wp.array[int], mask: wp.array[bool], defaults: Mapping[str, wp.array]
+    ) -> None:
+        """Launch what follows when environments got other variants, before they are reset.
+
+        Args:
+            worlds: World indices, shape [slot]; skip negative entries.
+            mask: Selected worlds, shape [world]; empty if all of `worlds` are selected.
+            defaults: Arrays of the model that depend on variants, by name, without random changes.
         """
 
     def after_restore(self, worlds: wp.array[int], state: State) -> None:
@@ -178,11 +200,14 @@ def stage_driven_dofs(simulation: StagedSimulation) -> np.ndarray:
     return result
 
 
-def acting_drive_values(simulation: StagedSimulation, name: str) -> np.ndarray:
-    """Return one of `DRIVE_ARRAYS` as it acts: with the values of stages where they drive, shape [dof]."""
-    result = np.array(getattr(simulation.model, name).numpy())
-    for stage in simulation.stages:
-        values = stage.drive_parameters.get(name)
-        if values is not None:
-            result[stage.driven_dofs] = values.numpy()
-    return result
+@contextmanager
+def passing_drives_on(stages: Iterable[StepStage]) -> Iterator[None]:
+    """Pass the drives that are written to the model meanwhile on to the stages that drive joints instead."""
+    driving = [stage for stage in stages if stage.driven_dofs.size]
+    for stage in driving:
+        stage.mark_drives()
+    try:
+        yield
+    finally:
+        for stage in driving:
+            stage.take_drives()

@@ -8,13 +8,13 @@ import numpy as np
 import warp as wp
 
 from pluriverse.actuators.exert import ActuatorArrays, begin_worlds, exert_worlds
+from pluriverse.actuators.held_drives import HeldDrives
 from pluriverse.actuators.selection import select_dofs
 from pluriverse.model import State
 from pluriverse.model.arguments import check_seeding
 from pluriverse.model.drive_effort import DRIVE_ARRAYS
 from pluriverse.selection.patterns import Patterns
 from pluriverse.simulation import Simulation, StepStage
-from pluriverse.types import ModelFlags
 
 # Longest delay in solver steps.
 DELAY_STEPS_MAX = 4096
@@ -129,7 +129,10 @@ class JointActuators(StepStage):
             default_seed if seed is None else seed,
             identities=default_identities if identities is None else identities,
         )
-        self._drives = _switch_off_drives(simulation, self.dof)
+        given = dict(zip(DRIVE_ARRAYS, (stiffness, damping, effort_limit), strict=True))
+        followers = dict(zip(DRIVE_ARRAYS, (self.stiffness, self.damping, self.effort_limit), strict=True))
+        followers = {name: array for name, array in followers.items() if given[name] is None}
+        self._drives = HeldDrives(simulation, self.dof, followers)
         for name in (*own, "effort", "history", "delay", "sample", "episode"):
             if getattr(arrays, name).size:
                 simulation.add_snapshot_array(f"actuators {name}", getattr(arrays, name))
@@ -146,6 +149,20 @@ class JointActuators(StepStage):
     def drive_parameters(self) -> dict[str, wp.array]:
         """Gains and effort limits, which act in place of those of the model's drives."""
         return dict(zip(DRIVE_ARRAYS, (self.stiffness, self.damping, self.effort_limit), strict=True))
+
+    def drive_default(self, name: str) -> wp.array:
+        """Return what draws of a parameter are relative to; it follows variants as the parameter does."""
+        default = super().drive_default(name)
+        self._drives.follow(name, default)
+        return default
+
+    def mark_drives(self) -> None:
+        """Mark the drives of the model, before variants write theirs."""
+        self._drives.mark()
+
+    def take_drives(self) -> None:
+        """Take over what variants wrote, where this has the values of the model, and hold it off."""
+        self._drives.take()
 
     @property
     def stiffness(self) -> wp.array:
@@ -194,7 +211,7 @@ class JointActuators(StepStage):
 
     def remove(self) -> None:
         """Remove the actuators; the drives of the model act again."""
-        _switch_on_drives(self._simulation, self.dof, self._drives)
+        self._drives.release()
         self._simulation.remove_stage(self)
 
     def set_seed(self, seed: int, *, identities: Any = None) -> None:
@@ -272,32 +289,6 @@ def _claim(simulation: Simulation, dofs: np.ndarray, labels: list[str], what: st
                 f"{what}: joint '{labels[int(shared[0])]}' has an actuator of a {type(stage).__name__} "
                 "already. Choose other joints, or call remove() of the other first."
             )
-
-
-def _switch_off_drives(simulation: Simulation, dofs: np.ndarray) -> dict[str, np.ndarray]:
-    """Switch off the drives of joints; return their previous values."""
-    saved = {}
-    for name in DRIVE_ARRAYS:
-        array = getattr(simulation.model, name)
-        values = array.numpy().copy()
-        saved[name] = values[dofs].copy()
-        values[dofs] = 0.0
-        array.assign(values)
-    simulation.notify_model_changed(ModelFlags.JOINT_DOF_PROPERTIES)
-    return saved
-
-
-def _switch_on_drives(simulation: Simulation, dofs: np.ndarray, saved: dict[str, np.ndarray]) -> None:
-    """Restore the drives of the joints."""
-    for name, kept in saved.items():
-        array = getattr(simulation.model, name)
-        values = array.numpy().copy()
-        values[dofs] = kept
-        array.assign(values)
-    forces = simulation.control.joint_f.numpy().copy()
-    forces[dofs] = 0.0
-    simulation.control.joint_f.assign(forces)
-    simulation.notify_model_changed(ModelFlags.JOINT_DOF_PROPERTIES)
 
 
 def _check_curve(curve: Sequence[tuple[float, float]] | None, what: str) -> np.ndarray:

@@ -304,7 +304,9 @@ class Randomizer:
                     self._check_values(term, place.found, [0], 1)
                 else:
                     key = place.stage, term.name
-                    defaults = self._stage_defaults.setdefault(key, wp.clone(place.values))
+                    if key not in self._stage_defaults:
+                        self._stage_defaults[key] = place.stage.drive_default(term.name)
+                    defaults = self._stage_defaults[key]
                     dofs = np.flatnonzero(place.found)
                     now = defaults.numpy()[place.entry[dofs], None]
                     check_property(term, self._model, dofs, now, None)

@@ -1,6 +1,7 @@
 """RobotTensors: arrays of the robots of a simulation that a policy reads and writes."""
 
 import weakref
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import warp as wp
 
 from pluriverse.model import State
 from pluriverse.selection.patterns import Patterns
-from pluriverse.stages import StagedSimulation, StepStage, acting_drive_values, stage_driven_dofs
+from pluriverse.stages import StagedSimulation, StepStage, stage_driven_dofs
 from pluriverse.tensors.commands import CommandArrays, launch_commands
 from pluriverse.tensors.contact import (
     ContactTimes,
@@ -19,6 +20,7 @@ from pluriverse.tensors.contact import (
 )
 from pluriverse.tensors.efforts import launch_add_efforts
 from pluriverse.tensors.ground import Ground
+from pluriverse.tensors.limits import Limits
 from pluriverse.tensors.read import RobotReadings, launch_read
 from pluriverse.tensors.table import RobotLayout
 from pluriverse.types import Axis
@@ -286,25 +288,16 @@ class RobotTensors:
     def refresh(self) -> None:
         """Update everything except sums over a step from `simulation.state` and the model.
 
-        Steps and resets do so themselves. Call it after writes to the state, to limits in the model, to the
-        poses of global ground, and to the control if the next command repeats the previous one.
+        Steps and resets do so themselves, resets also for limits. Call it after writes to the state, to
+        limits in the model outside resets, to the poses of global ground, and to the control if the next
+        command repeats the previous one.
         """
         stage, model = self._stage, self._simulation.model
         stage.prepare()
         stage.drives_changed()
         stage.read(model.worlds, stage.everywhere, self._simulation.state)
         stage.command(model.worlds, stage.everywhere)
-        layout, dofs = self._layout, self._layout.dofs
-        for name, source in (
-            ("joint_lower", model.joint_limit_lower),
-            ("joint_upper", model.joint_limit_upper),
-            ("joint_velocity_limits", model.joint_velocity_limit),
-        ):
-            getattr(self, name).assign(dofs.padded(source.numpy()[dofs.values], 0.0))
-        coords = layout.scalar_coords()
-        joint_q = np.append(model.joint_q.numpy(), np.float32(0.0))  # -1 addresses the last
-        defaults: Any = self.default_joint_positions
-        defaults.assign(dofs.padded(joint_q[coords], 0.0))
+        stage.limits.read_defaults(model.worlds, stage.everywhere, model.joint_q)
 
     def _library(self, name: str, convert: Any) -> SimpleNamespace:
         if name not in self._libraries:
@@ -345,8 +338,7 @@ class _TensorStage(StepStage):
             tensors.last_contact_times,
             tensors.last_air_times,
         )
-        self._dofs = tensors._layout.dofs
-        self._effort_limits: Any = tensors.joint_effort_limits
+        self.limits = Limits(self._model, self._table, tensors._layout.dofs.values, tensors)
         self._stage_driven: Any = wp.zeros(
             self._model.joint_dof_count, dtype=wp.int32, device=self._model.device
         )
@@ -363,8 +355,8 @@ class _TensorStage(StepStage):
     def drives_changed(self) -> None:
         """Look which stages drive joints, and how strong all drives are."""
         self._stage_driven.assign(stage_driven_dofs(self._simulation))
-        limits = acting_drive_values(self._simulation, "joint_effort_limit")[self._dofs.values]
-        self._effort_limits.assign(self._dofs.padded(limits, 0.0))
+        self.limits.find_stages(self._simulation)
+        self.limits.read(self._model.worlds, self.everywhere)
 
     def before_step(self, worlds: wp.array[int], state: State) -> None:
         """Take commands in, and begin sums anew."""
@@ -384,12 +376,20 @@ class _TensorStage(StepStage):
         self.read(worlds, self.everywhere, state)
 
     def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
-        """Read the state, and restart sums and times."""
+        """Read the state and limits, and restart sums and times."""
         self._clear(worlds, mask, with_times=True)
+        self.limits.read(worlds, mask)
         self.read(worlds, mask, state)
 
+    def after_reassign(
+        self, worlds: wp.array[int], mask: wp.array[bool], defaults: Mapping[str, wp.array]
+    ) -> None:
+        """Read where the joints of other variants begin."""
+        self.limits.read_defaults(worlds, mask, defaults.get("joint_q", self._model.joint_q))
+
     def after_restore(self, worlds: wp.array[int], state: State) -> None:
-        """Read the state; times have been restored."""
+        """Read the state and limits; times have been restored."""
+        self.limits.read(worlds, self.everywhere)
         self._clear(worlds, self.everywhere, with_times=False)
         self.command(worlds, self.everywhere)
         self.read(worlds, self.everywhere, state)

@@ -21,6 +21,7 @@ from pluriverse.model.world_selection import Environments, WorldSelection, resol
 from pluriverse.simulation import Simulation, SimulationReport, SimulationSnapshot
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.snapshot import check_structure
+from pluriverse.stages import passing_drives_on
 from pluriverse.variants.contents import SceneContents
 from pluriverse.variants.switching import Switching
 from pluriverse.warnings import SimulationError, SimulationWarning
@@ -203,7 +204,9 @@ class VariantSimulation(Simulation):
                 "SceneCfg(reassignable=True)."
             )
         selection = self.resolve_environments(environments, what="VariantSimulation.reassign")
-        self._switching.switch(selection, variants)
+        with passing_drives_on(self.stages):
+            self._switching.switch(selection, variants)
+        self._tell_stages(selection)
         if self._switching.pool is not None:
             for restore in self._reset_hooks:  # undo the random changes of the previous environment
                 restore(selection)
@@ -264,8 +267,18 @@ class VariantSimulation(Simulation):
         for name, array in mine.items():
             wp.copy(array, own[name])
         # First set the defaults from the assignment of variants, then restore the arrays of the model.
-        self._switching.apply_tables(self.resolve_environments(None, what="VariantSimulation.restore"))
+        selection = self.resolve_environments(None, what="VariantSimulation.restore")
+        with passing_drives_on(self.stages):
+            self._switching.apply_tables(selection)
+        self._tell_stages(selection)
         super().restore(dataclasses.replace(snapshot, solver_arrays=rest))
+
+    def _tell_stages(self, selection: WorldSelection) -> None:
+        """Tell the stages of the simulation that environments have other variants."""
+        if self.stages:
+            worlds = self._switching.worlds_of(selection)
+            for stage in self.stages:
+                stage.after_reassign(worlds.worlds, worlds.mask, self.per_world_default_fields)
 
     def _return_worlds(self, selection: WorldSelection) -> None:
         """Reset environments to the initial state of the model, after updating its body poses."""

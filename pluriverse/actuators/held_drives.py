@@ -1,0 +1,118 @@
+"""HeldDrives: the drives of the model whose place actuators take, held off meanwhile.
+
+Reads   gains and effort limits of the model, which variants write when an environment changes its own
+Writes  the same: 0; parameters of actuators that have those of the model
+"""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pluriverse.launch import launch_kernel
+from pluriverse.model.drive_effort import DRIVE_ARRAYS
+from pluriverse.simulation import Simulation
+from pluriverse.types import ModelFlags
+
+_MODULE = "pluriverse.actuators.held_drives"
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def mark_drive(
+    dofs: wp.array[int],  # [actuator]
+    # out
+    values: wp.array[float],  # [dof] of the model
+):
+    """Mark a drive, so that it shows whether something writes it."""
+    actuator, _ = wp.tid()
+    values[dofs[actuator]] = wp.nan
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def take_drive(
+    dofs: wp.array[int],  # [actuator]
+    # in and out
+    values: wp.array[float],  # [dof] of the model
+    held: wp.array[float],  # [actuator]
+):
+    """Switch off a drive, and hold what was written to it since it was marked."""
+    actuator, _ = wp.tid()
+    dof = dofs[actuator]
+    if not wp.isnan(values[dof]):
+        held[actuator] = values[dof]
+    values[dof] = 0.0
+
+
+@wp.kernel(enable_backward=False, module=_MODULE)
+def follow_drive(
+    dofs: wp.array[int],  # [actuator]
+    values: wp.array[float],  # [dof] of the model
+    # out
+    parameter: wp.array[float],  # [actuator]
+):
+    """Take what was written to a drive since it was marked."""
+    actuator, _ = wp.tid()
+    value = values[dofs[actuator]]
+    if not wp.isnan(value):
+        parameter[actuator] = value
+
+
+class HeldDrives:
+    """Drives of the model that are off, since actuators take their place.
+
+    Args:
+        simulation: The simulation.
+        dofs: Their degrees of freedom, shape [actuator].
+        followers: Parameters of the actuators that are those of the model, by their names there, each of
+            shape [actuator].
+    """
+
+    def __init__(self, simulation: Simulation, dofs: np.ndarray, followers: dict[str, wp.array]) -> None:
+        model = simulation.model
+        self._simulation, self._dofs = simulation, dofs
+        self._device_dofs = wp.array(dofs, dtype=wp.int32, device=model.device)
+        self._arrays = {name: getattr(model, name) for name in DRIVE_ARRAYS}
+        self._followers: dict[str, list[wp.array]] = {
+            name: [followers[name]] if name in followers else [] for name in DRIVE_ARRAYS
+        }
+        self._held: dict[str, Any] = {}
+        for name, array in self._arrays.items():
+            values = array.numpy()[dofs]
+            self._held[name] = wp.array(values, dtype=wp.float32, device=model.device)
+        self.take()
+        simulation.notify_model_changed(ModelFlags.JOINT_DOF_PROPERTIES)
+
+    def follow(self, name: str, values: wp.array) -> None:
+        """Let `values` follow a drive too, if its parameter does, shape [actuator]."""
+        if self._followers[name]:
+            self._followers[name].append(values)
+
+    def mark(self) -> None:
+        """Mark the drives, before something may write them."""
+        for array in self._arrays.values():
+            self._launch(mark_drive, [self._device_dofs], [array])
+
+    def take(self) -> None:
+        """Take over what was written since drives were marked, and switch them off again."""
+        for name, array in self._arrays.items():
+            for follower in self._followers[name]:
+                self._launch(follow_drive, [self._device_dofs, array], [follower])
+            self._launch(take_drive, [self._device_dofs], [array, self._held[name]])
+
+    def release(self) -> None:
+        """Let the drives of the model act again."""
+        simulation = self._simulation
+        for name, array in self._arrays.items():
+            values = array.numpy().copy()
+            values[self._dofs] = self._held[name].numpy()
+            array.assign(values)
+        forces: Any = simulation.control.joint_f
+        left = forces.numpy().copy()
+        left[self._dofs] = 0.0
+        forces.assign(left)
+        simulation.notify_model_changed(ModelFlags.JOINT_DOF_PROPERTIES)
+
+    def _launch(self, kernel: Any, inputs: list[Any], outputs: list[Any]) -> None:
+        launch_kernel(
+            kernel, dim=len(self._dofs), inputs=inputs, outputs=outputs, device=self._device_dofs.device
+        )
