@@ -172,9 +172,10 @@ def _read_json(path: Path, text: str) -> _Reading:
         # Python's parser ends at the first closed mapping with a repetition, so the rest may not be valid.
         raise SapSceneLoaderError(_repeated_key_message(path, text)) from error
     except json.JSONDecodeError as error:
+        position = _json_fault(text, error.pos)
+        line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
         raise SapSceneLoaderError(
-            f"{path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})"
-            f"{_json_hint(text, error.pos)}"
+            f"{path}:{line}: not valid JSON: {error.msg} (column {column}){_json_hint(text, position)}"
         ) from error
     except ValueError as error:  # an integer of more digits than Python converts
         digits = re.search(r"\d{4000}", text)
@@ -184,13 +185,20 @@ def _read_json(path: Path, text: str) -> _Reading:
         raise SapSceneLoaderError(f"{path}:1: the file nests too deeply") from error
 
 
+def _json_fault(text: str, position: int) -> int:
+    """Return where a parser's error is: at a comma too many, where Python up to 3.12 names what follows."""
+    before = text[:position].rstrip()
+    if before.endswith(",") and text[position : position + 1] in ("}", "]"):
+        return len(before) - 1
+    return position
+
+
 def _json_hint(text: str, position: int) -> str:
     """Return what to do about what people often write into JSON."""
-    before = text[:position].rstrip()
     if text[position : position + 1] in ("/", "#"):
         return "; JSON has no comments, so remove it or write the scene as YAML"
-    if before.endswith(",") and text[position : position + 1] in ("}", "]"):
-        return "; remove the comma before it"
+    if re.match(r",\s*[}\]]", text[position:]):
+        return "; remove this comma"
     return ""
 
 

@@ -209,15 +209,22 @@ def check_links(folder: Path) -> None:
     for parent, names, files in os.walk(folder):
         for name in [*names, *files]:
             path = Path(parent, name)
-            try:
-                leaves = path.is_symlink() and not path.resolve().is_relative_to(root)
-            except (OSError, RuntimeError):  # a link to itself
-                leaves = True
-            if leaves:
+            if path.is_symlink() and _leads_out(path, root):
                 raise AssetFetchError(
                     f"the link '{path.relative_to(folder)}' of the repository leads out of it (to "
                     f"{os.readlink(path)!r}), so its files are not used; choose folders (sparse) without it"
                 )
+
+
+def _leads_out(path: Path, root: Path) -> bool:
+    """Return whether a link leads out of a folder, or in circles."""
+    try:
+        actual = path.resolve(strict=True)
+    except FileNotFoundError:  # it leads to a file that is not checked out
+        actual = path.resolve()
+    except (OSError, RuntimeError):  # a link to itself
+        return True
+    return not actual.is_relative_to(root)
 
 
 def _fetch(source: GitSource, protocol: str, folder: Path) -> None:

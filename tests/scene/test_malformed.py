@@ -534,7 +534,7 @@ def test_values_that_look_like_another_unit_are_warned_of(tmp_path, name):
 
 WRONG_FILES = {
     "comment.json": ('{\n "bodies": [] // none\n}', r"comment\.json:2: .*JSON has no comments"),
-    "comma.json": ('{"bodies": [],}', r"comma\.json:1: .*remove the comma before it"),
+    "comma.json": ('{"bodies": [],}', r"comma\.json:1: .*column 14.*remove this comma"),
     "tab.yaml": ("bodies:\n\t- {id: a}\n", r"tab\.yaml:2: .*indent with spaces"),
     "robot.urdf": ("<robot/>", r"robot, not a scene; write .*type: urdf, source: robot\.urdf"),
     "text.yaml": ("robot", r"text\.yaml:1: .*the file holds a text"),
