@@ -11,6 +11,11 @@ import os
 import threading
 from collections.abc import Iterator
 
+# New objects of a pause from which they count as old: kernels that are declared make 40,000 and more, a
+# simulation whose kernels are there some thousands. Whatever else is new counts as old with them, so a program
+# that makes simulation after simulation would hardly look for its own garbage again.
+MANY_OBJECTS = 20_000
+
 _lock = threading.Lock()
 # How many pauses there are at the moment, and whether the first of them switched the collection off.
 _pause_count = 0
@@ -38,6 +43,8 @@ def paused_collection() -> Iterator[None]:
 
 def _count_as_old() -> None:
     """Let what there is be looked at with what has been there for long, not at once as if it were new."""
+    if gc.get_count()[0] < MANY_OBJECTS:
+        return
     if gc.get_freeze_count() == 0:  # otherwise the user has frozen objects, which are to stay so
         gc.freeze()
         gc.unfreeze()

@@ -4,11 +4,12 @@ import gc
 import os
 import sys
 import threading
+import weakref
 
 import pytest
 
 from pluriverse import ModelBuilder, Simulation, precompilation
-from pluriverse.garbage_collection import paused_collection
+from pluriverse.garbage_collection import MANY_OBJECTS, paused_collection
 from pluriverse.simulation import step_loop
 
 
@@ -66,10 +67,30 @@ def test_objects_made_meanwhile_are_collected_later():
     with paused_collection():
         node = Node()
         node.itself = node
+        kept = [[] for _ in range(MANY_OBJECTS)]
     assert any(each is node for each in gc.get_objects(generation=2))
-    del node
+    del node, kept
     gc.collect()
     assert not any(type(each) is Node for each in gc.get_objects())
+
+
+def test_what_is_new_stays_new_where_kernels_are_known():
+    """A search makes simulation after simulation: the garbage of the last one is found like any other."""
+
+    class Learner:
+        pass
+
+    builder = ModelBuilder()
+    builder.add_shape_box(builder.add_body(), hx=0.1, hy=0.1, hz=0.1)
+    for _ in range(2):  # kernels are declared by the first
+        learner = Learner()
+        learner.itself = learner
+        learner_is_there = weakref.ref(learner)
+        with Simulation(builder.finalize(device="cpu"), dt=0.005) as simulation:
+            simulation.step()
+    del learner
+    gc.collect(1)
+    assert learner_is_there() is None
 
 
 def test_of_threads_that_pause_it_the_last_one_resumes():

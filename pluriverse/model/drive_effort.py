@@ -32,6 +32,14 @@ class DriveArrays:
 
 
 @wp.func
+def drive_feedforward(mode: int, limit: float, act: float) -> float:
+    """Return what `joint_act` exerts on its own: nothing without a drive, and at most the effort limit."""
+    if mode == JointTargetMode.NONE:
+        return 0.0
+    return bounded(act, -limit, limit)
+
+
+@wp.func
 def is_stage_driven(drives: DriveArrays, dof: int) -> bool:
     """Return whether a stage drives a degree of freedom in place of the model."""
     if drives.stage_driven.shape[0] == 0:

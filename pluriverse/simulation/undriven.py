@@ -16,7 +16,7 @@ NAMES_SHOWN = 4
 
 
 def targets_without_drive(model: Model, control: Control, driven: Iterable[np.ndarray] = ()) -> list[str]:
-    """Return the labels of the joints that have a target other than zero and no drive to follow it.
+    """Return the labels of the joints with a target, or `joint_act`, other than zero and no drive for it.
 
     `driven` has the degrees of freedom of stages that drive joints in place of the model.
     Joints that follow others by an equality constraint need none. Joints of the same label count once.
@@ -34,6 +34,7 @@ def targets_without_drive(model: Model, control: Control, driven: Iterable[np.nd
     idle = (mode == JointTargetMode.NONE) | (idle & (mode != JointTargetMode.EFFORT) & ~is_kinematic)
     aimed = (control.joint_target_pos.numpy() != 0.0) | (control.joint_target_vel.numpy() != 0.0)
     found = scalar & idle & aimed
+    found |= (mode == JointTargetMode.NONE) & ~is_kinematic & (control.joint_act.numpy() != 0.0)
     for dofs in driven:
         found[dofs] = False
     if not found.any():
@@ -50,9 +51,10 @@ def undriven_message(labels: list[str]) -> str:
     shown = ", ".join(f"'{label}'" for label in labels[:NAMES_SHOWN])
     more = f" and {len(labels) - NAMES_SHOWN} more" if len(labels) > NAMES_SHOWN else ""
     return (
-        f"joint {shown}{more}: a target is set, but the joint has no drive that follows it: no actuator in "
-        "the asset, or neither stiffness nor damping. Give it gains before finalize(): drive_gains=(ke, kd) "
-        "of the importer, or builder.joint_target_ke and joint_target_kd; or push it with joint_f."
+        f"joint {shown}{more}: a target or joint_act is set, but the joint has no drive for it: no "
+        "actuator in the asset, or neither stiffness nor damping. Give it gains before finalize(): "
+        "drive_gains=(ke, kd) of the importer, or builder.joint_target_ke and joint_target_kd; or push it "
+        "with joint_f, or with joint_act of a joint made with actuator_mode=JointTargetMode.EFFORT."
     )
 
 

@@ -253,6 +253,34 @@ def test_gains_as_forces_are_said_not_to_be_exact_where_mujoco_finds_contacts():
         convert_model(model, MujocoOptions(use_mujoco_contacts=False))
 
 
+def test_hardly_any_friction_is_told():
+    """Two slick geoms on pyramidal cones are thrown up; one alone, elliptic cones and condim 1 are fine."""
+
+    def make(mu, ground_mu, condim=3):
+        builder = ModelBuilder()
+        SolverMuJoCo.register_custom_attributes(builder)
+        cube = builder.add_body(xform=((0.0, 0.0, 0.1), NO_TURN))
+        cfg = ShapeConfig(mu=mu)
+        attributes = {"mujoco:condim": condim}
+        builder.add_shape_box(
+            cube, hx=0.1, hy=0.1, hz=0.1, cfg=cfg, label="ice", custom_attributes=attributes
+        )
+        builder.add_ground_plane(cfg=ShapeConfig(mu=ground_mu), custom_attributes=attributes)
+        return builder.finalize(device="cpu")
+
+    with pytest.warns(
+        MujocoCaveatWarning, match=r"friction of shape 'ground_plane', 'ice' is .* cone='elliptic'"
+    ):
+        convert_model(make(0.0, 0.0), MujocoOptions())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        convert_model(make(0.0, 0.5), MujocoOptions())
+        for model, options in ((make(0.0, 0.0), {"cone": "elliptic"}), (make(0.0, 0.0, condim=1), {})):
+            with Simulation(model, SolverMuJoCo(model, **options), dt=0.005) as simulation:
+                simulation.step(100)
+                assert simulation.state.body_q.numpy()[0, 2] == pytest.approx(0.1, abs=2e-4)
+
+
 def test_a_kinematic_body_moves_as_prescribed_and_pushes_others():
     """A prescribed body keeps its velocity whatever it meets, and its armature is replaced, which is said."""
     builder = ModelBuilder(gravity=0.0)

@@ -23,6 +23,7 @@ from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
+from pluriverse.model.drive_effort import drive_feedforward
 from pluriverse.solvers.mujoco.exchange.maps import (
     NBODY,
     NQ,
@@ -44,6 +45,8 @@ class FloatingModel:
     joint_X_c: wp.array[wp.transform]  # noqa: N815
     body_com: wp.array[wp.vec3]
     body_flags: wp.array[int]
+    joint_target_mode: wp.array[int]
+    joint_effort_limit: wp.array[float]
 
 
 @functools.cache
@@ -64,6 +67,10 @@ def _kernels(real: Any) -> SimpleNamespace:
         for k in range(3):
             values[first + k] = values[first + k] + force[k]
             values[first + 3 + k] = values[first + 3 + k] + torque[k]
+
+    @wp.func
+    def feedforward(model: FloatingModel, joint_act: wp.array[float], dof: int) -> float:
+        return drive_feedforward(model.joint_target_mode[dof], model.joint_effort_limit[dof], joint_act[dof])
 
     @wp.kernel(enable_backward=False, module=module)
     def push_floating(
@@ -113,12 +120,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                     parent_rotation = widen_rotation(
                         wp.transform_get_rotation(body_q[parent])
                     ) * widen_rotation(wp.transform_get_rotation(model.joint_X_p[joint]))
-                    force = wp.quat_rotate(
-                        parent_rotation, read_vec3(joint_f, dof) + read_vec3(joint_act, dof)
-                    )
-                    torque = wp.quat_rotate(
-                        parent_rotation, read_vec3(joint_f, dof + 3) + read_vec3(joint_act, dof + 3)
-                    )
+                    force, torque = read_vec3(joint_f, dof), read_vec3(joint_f, dof + 3)
+                    for k in range(3):
+                        force[k] += real(feedforward(model, joint_act, dof + k))
+                        torque[k] += real(feedforward(model, joint_act, dof + 3 + k))
+                    force = wp.quat_rotate(parent_rotation, force)
+                    torque = wp.quat_rotate(parent_rotation, torque)
                     center = widen_vec3(wp.transform_get_translation(body_q[body])) + arm
                     parent_center = widen_vec3(wp.transform_point(body_q[parent], model.body_com[parent]))
                     add_wrench(

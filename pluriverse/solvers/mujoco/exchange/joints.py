@@ -20,6 +20,7 @@ from pluriverse.math.dense import has_wrench, packed_rows
 from pluriverse.math.precision import kernel_module, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Control, Model, State, Topology
+from pluriverse.model.drive_effort import drive_feedforward
 from pluriverse.solvers.mujoco.exchange.floating import pull_floating_joints, push_floating_joints
 from pluriverse.solvers.mujoco.exchange.maps import (
     NA,
@@ -48,6 +49,8 @@ class JointArrays:
     joint_target_upper: wp.array[float]
     joint_target_ke: wp.array[float]
     joint_target_kd: wp.array[float]
+    joint_target_mode: wp.array[int]
+    joint_effort_limit: wp.array[float]
 
 
 @wp.struct
@@ -193,7 +196,14 @@ def _kernels(real: Any) -> SimpleNamespace:
                 if model.body_flags[body0 + maps.joint_child[index]] & BodyFlags.KINEMATIC == 0:
                     torque = read_vec3(inputs.joint_f, dof)
                     if maps.effort_ctrl[maps.group_dof[group] + maps.joint_dof[index]] < 0:
-                        torque += read_vec3(inputs.joint_act, dof)
+                        for k in range(3):
+                            torque[k] += real(
+                                drive_feedforward(
+                                    model.joint_target_mode[dof + k],
+                                    model.joint_effort_limit[dof + k],
+                                    inputs.joint_act[dof + k],
+                                )
+                            )
                     set_row_vec3(rows.qfrc_applied, qvel, wp.quat_rotate(to_mujoco, torque))
             elif kind == JointKind.FREE:
                 body = body0 + maps.joint_child[index]
@@ -226,7 +236,12 @@ def _kernels(real: Any) -> SimpleNamespace:
                     for k in range(6):
                         force_index = xfrc0 + 6 * mj + k
                         rows.xfrc_applied[force_index] = rows.xfrc_applied[force_index] + real(
-                            inputs.joint_f[dof + k] + inputs.joint_act[dof + k]
+                            inputs.joint_f[dof + k]
+                            + drive_feedforward(
+                                model.joint_target_mode[dof + k],
+                                model.joint_effort_limit[dof + k],
+                                inputs.joint_act[dof + k],
+                            )
                         )
 
         dof_first = maps.group_dof[group]
@@ -236,13 +251,13 @@ def _kernels(real: Any) -> SimpleNamespace:
             local_joint = maps.dof_joint[index]
             joint_index = joint_first + local_joint
             kind = maps.joint_kind[joint_index]
-            effort = real(inputs.joint_act[dof])
+            effort = inputs.joint_act[dof]
             position_ctrl = maps.position_ctrl[index]
             velocity_ctrl = maps.velocity_ctrl[index]
             effort_ctrl = maps.effort_ctrl[index]
             if effort_ctrl >= 0:
-                rows.ctrl[ctrl0 + effort_ctrl] = effort
-                effort = real(0.0)
+                rows.ctrl[ctrl0 + effort_ctrl] = real(effort)
+                effort = float(0.0)
             if position_ctrl >= 0:
                 target = real(
                     bounded(
@@ -252,8 +267,8 @@ def _kernels(real: Any) -> SimpleNamespace:
                     )
                 )
                 if model.joint_target_ke[dof] > 0.0:
-                    target += effort / real(model.joint_target_ke[dof])
-                    effort = real(0.0)
+                    target += real(effort) / real(model.joint_target_ke[dof])
+                    effort = float(0.0)
                 rows.ctrl[ctrl0 + position_ctrl] = target
             if velocity_ctrl >= 0:
                 speed = inputs.joint_target_vel[dof]
@@ -261,13 +276,16 @@ def _kernels(real: Any) -> SimpleNamespace:
                     speed = bounded(speed, model.joint_target_lower[dof], model.joint_target_upper[dof])
                 target = real(speed)
                 if position_ctrl < 0 and model.joint_target_kd[dof] > 0.0:
-                    target += effort / real(model.joint_target_kd[dof])
-                    effort = real(0.0)
+                    target += real(effort) / real(model.joint_target_kd[dof])
+                    effort = float(0.0)
                 rows.ctrl[ctrl0 + velocity_ctrl] = target
             if model.body_flags[body0 + maps.joint_child[joint_index]] & BodyFlags.KINEMATIC == 0:
                 qvel = qvel0 + maps.dof_qvel[index]
                 if kind == JointKind.SCALAR:
-                    rows.qfrc_applied[qvel] = real(inputs.joint_f[dof]) + effort
+                    # No actuator takes it where the drive has no gains, and none limits it.
+                    rows.qfrc_applied[qvel] = real(inputs.joint_f[dof]) + real(
+                        drive_feedforward(model.joint_target_mode[dof], model.joint_effort_limit[dof], effort)
+                    )
 
         for entry in range(maps.direct_start[world], maps.direct_start[world + 1]):
             rows.ctrl[ctrl0 + maps.direct_ctrl[entry]] = real(inputs.direct_ctrl[maps.direct_row[entry]])
