@@ -12,8 +12,8 @@ import threading
 from collections.abc import Iterator
 
 # New objects of a pause from which they count as old: kernels that are declared make 40,000 and more, a
-# simulation whose kernels are there some thousands. Whatever else is new counts as old with them, so a program
-# that makes simulation after simulation would hardly look for its own garbage again.
+# simulation whose kernels are there some thousands. Whatever else is new counts as old with them, so programs
+# that make simulation after simulation would hardly look for their own garbage again.
 MANY_OBJECTS = 20_000
 
 _lock = threading.Lock()

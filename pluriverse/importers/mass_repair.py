@@ -167,13 +167,12 @@ def _possible_inertia(link: LinkDescription, mesh_maxhullvert: int) -> tuple[Mas
 
 def _has_inertia(joint: JointDescription, carried: MassProperties, armature_default: float) -> bool:
     """Return whether a joint carries inertia against each of its motions."""
-    armature = least_armature(joint, armature_default)
-    if armature > 0.0:
+    if not carried.mass > 0.0:
+        return False  # also with armature: no solver takes a body that moves and has no mass
+    if least_armature(joint, armature_default) > 0.0:
         return True
     if joint.type is JointType.PRISMATIC or (joint.dofs and joint.linear_count == len(joint.dofs)):
-        return carried.mass > 0.0
-    if not carried.mass > 0.0:
-        return False
+        return True
     offset = carried.com - joint.child_frame.position
     if joint.type in (JointType.FREE, JointType.DISTANCE):
         offset = np.zeros(3)
