@@ -9,6 +9,20 @@ from pathlib import Path
 # Depth below a folder down to which a file is looked for.
 _SEARCH_DEPTH = 3
 
+# First bytes of a pointer of Git LFS: a few words that stand for content kept elsewhere.
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LFS_REMEDY = "Fetch it with `git lfs pull`."
+"""What messages about a pointer of Git LFS advise."""
+
+
+def is_lfs_pointer(path: Path) -> bool:
+    """Return whether a file is a pointer of Git LFS; False for one that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_LFS_POINTER)) == _LFS_POINTER
+    except (OSError, ValueError):  # the latter for a name that no file can have
+        return False
+
 
 def find_file(folder: Path, file: str) -> Path | None:
     """Return a file at a relative path below a folder or a folder in it; None if there is none."""

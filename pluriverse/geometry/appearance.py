@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.files import LFS_REMEDY, is_lfs_pointer
 from pluriverse.geometry.image_file import read_pixels
 
 # Longest side of a texture [pixel]; larger ones are halved until they fit. Robots fill no more of a picture.
@@ -72,6 +73,8 @@ class Texture:
         path = Path(path)
         if not path.is_file():
             raise FileNotFoundError(f"texture '{path}' does not exist.")
+        if is_lfs_pointer(path):
+            raise ValueError(f"texture '{path}' is a pointer of Git LFS, not the image. {LFS_REMEDY}")
         try:
             from PIL import Image
         except ImportError as error:

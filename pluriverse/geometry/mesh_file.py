@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.files import LFS_REMEDY, is_lfs_pointer
 from pluriverse.geometry.appearance import MeshSkin, Texture
 from pluriverse.geometry.image_file import check_pixel_count, read_pixels
 from pluriverse.geometry.vertex_merge import merge_vertices
@@ -47,8 +48,6 @@ _DAMAGE = (
 
 # Length of an STL file without triangles: a header of 80 bytes, with or without the triangle count of 0.
 _EMPTY_STL = (80, 84)
-# First bytes of a pointer file of Git LFS.
-_LFS_POINTER = b"version https://git-lfs"
 
 
 class NoTrianglesError(ValueError):
@@ -70,12 +69,8 @@ def load_triangles(
     if not path.is_file():
         raise FileNotFoundError(f"mesh file '{path}' does not exist.")
     suffix = path.suffix.lower().lstrip(".")
-    with path.open("rb") as file:
-        beginning = file.read(len(_LFS_POINTER))
-    if beginning == _LFS_POINTER:
-        raise ValueError(
-            f"mesh file '{path}' is a pointer of Git LFS, not the mesh. Fetch it with `git lfs pull`."
-        )
+    if is_lfs_pointer(path):
+        raise ValueError(f"mesh file '{path}' is a pointer of Git LFS, not the mesh. {LFS_REMEDY}")
     if suffix not in trimesh.available_formats():
         raise ValueError(
             f"mesh file '{path}': files ending in '.{suffix}' cannot be read. Convert it to STL, OBJ, PLY, "

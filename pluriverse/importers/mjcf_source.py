@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitError
+from pluriverse.importers.fetched import check_fetched
 from pluriverse.importers.mjcf_repair import BOUND, repair_spec, repair_tree
 from pluriverse.importers.mjcf_tree import MjcfTree
 from pluriverse.importers.path_resolver import PathResolver, resolve_mjcf
@@ -80,7 +81,7 @@ def read_mjcf(
         path_resolver: Finds the files that the document refers to; None for MuJoCo's own rules.
 
     Raises:
-        AssetFileError: If there is no such file.
+        AssetFileError: If there is no such file, or it or one it refers to is only a pointer of Git LFS.
         AssetError: If MuJoCo cannot parse or compile it.
     """
     import mujoco
@@ -94,7 +95,7 @@ def read_mjcf(
         name = report.source = f"MjSpec '{source.modelname}'"
         try:
             spec = source.copy()
-            return MjcfSource(name, spec, _compile(spec, edit, report), None, {})
+            return MjcfSource(name, spec, _compile(spec, name, edit, report), None, {})
         except (ValueError, RuntimeError) as error:
             if isinstance(error, AssetError):
                 raise
@@ -113,6 +114,8 @@ def read_mjcf(
             remedy="Correct the path (relative ones start at the current directory), or pass the XML text "
             "itself.",
         )
+    if not is_text:
+        check_fetched(Path(text), file=name)
     main = text if is_text else Path(text).read_text(errors="replace")
     _check_root(main, name)
     folder = None if is_text else Path(text).parent
@@ -131,7 +134,7 @@ def read_mjcf(
                 if tree is None:
                     raise
                 spec, elements = _parse_repaired(tree, folder, custom_names, report, error)
-        model = _compile(spec, edit, report)
+        model = _compile(spec, name, edit, report)
     except (ValueError, RuntimeError) as error:  # the latter is what MuJoCo makes of other libraries' errors
         if isinstance(error, AssetError):
             raise
@@ -143,7 +146,7 @@ def _read_tree(text: str, folder: Path | None, name: str) -> MjcfTree | None:
     """Return the XML tree, None for a text that is none; MuJoCo's parser says best what is wrong with it."""
     try:
         return MjcfTree(text, folder, name)
-    except AssetLimitError:
+    except (AssetLimitError, AssetFileError):
         raise
     except (ElementTree.ParseError, AssetError):
         return None
@@ -185,13 +188,14 @@ def _parse_repaired(
         raise ValueError(re.sub(r",? line \d+", "", str(error))) from error
 
 
-def _compile(spec: Any, edit: Callable[[Any, ImportReport], None], report: ImportReport) -> Any:
-    """Return the `mujoco.MjModel` of a document after `edit` and repairs."""
+def _compile(spec: Any, name: str, edit: Callable[[Any, ImportReport], None], report: ImportReport) -> Any:
+    """Return the `mujoco.MjModel` of a document after `edit` and repairs; `name` is that in messages."""
     edit(spec, report)
     repair_spec(spec, report)
     try:
         return _compile_without_hulls(spec)
     except ValueError as error:
+        _check_files(spec, name)
         negative = any(body.explicitinertial and body.mass < 0.0 for body in spec.bodies)
         if "mjMINVAL" not in str(error) or negative:
             raise
@@ -199,6 +203,19 @@ def _compile(spec: Any, edit: Callable[[Any, ImportReport], None], report: Impor
         spec.compiler.boundmass = max(spec.compiler.boundmass, BOUND)
         spec.compiler.boundinertia = max(spec.compiler.boundinertia, BOUND)
         return _compile_without_hulls(spec)
+
+
+def _check_files(spec: Any, name: str) -> None:
+    """Raise if a file of a document is a pointer of Git LFS; MuJoCo says that its content is wrong."""
+    folder = Path(spec.modelfiledir)
+    for kind, assets, below in (
+        ("mesh", spec.meshes, spec.meshdir),
+        ("hfield", spec.hfields, spec.meshdir),
+        ("texture", spec.textures, spec.texturedir),
+    ):
+        for asset in assets:
+            if asset.file:
+                check_fetched(folder / below / asset.file, file=name, element=f"<{kind}> '{asset.name}'")
 
 
 def _compile_without_hulls(spec: Any) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pluriverse.importers.errors import AssetError, AssetLimitError
+from pluriverse.importers.fetched import check_fetched
 from pluriverse.importers.limits import DOCUMENT_COUNT_MAX, check_mjcf
 
 
@@ -20,6 +21,7 @@ class MjcfTree:
 
     Raises:
         AssetError: If an included file cannot be read.
+        AssetFileError: If an included file is only a pointer of Git LFS.
         AssetLimitError: If the document asks for too much.
     """
 
@@ -104,6 +106,7 @@ def _expand(
                     element="<include>",
                     remedy="Include each file once.",
                 )
+            check_fetched(path, file=file, element="<include>")
             content = ElementTree.parse(path).getroot()
             check_mjcf(content, str(path))
         except (OSError, ElementTree.ParseError) as error:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitError
+from pluriverse.importers.fetched import check_fetched
 from pluriverse.importers.limits import check_mjcf
 
 PathResolver = Callable[[str | None, str], str]
@@ -48,7 +49,8 @@ def resolve_mjcf(text: str, folder: Path | None, resolver: PathResolver, name: s
         name: What messages call the document.
 
     Raises:
-        AssetFileError: If the resolver returns no path, or for an included document none of a file.
+        AssetFileError: If the resolver returns no path, or for an included document none of a file, or of a
+            pointer of Git LFS.
         AssetError: If an included document is not well-formed.
         AssetLimitError: If documents include each other without end.
     """
@@ -110,6 +112,7 @@ def _include(
                     value=reference,
                     remedy="Return the path of a file that exists, or the XML text.",
                 )
+            check_fetched(path, file=name, element="<include>")
             found, inner = path.read_text(errors="replace"), str(path.parent)
         try:
             content = ElementTree.fromstring(found.lstrip("\ufeff \t\r\n"))

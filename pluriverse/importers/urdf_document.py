@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pluriverse.importers.errors import AssetError, AssetFileError, AssetLimitError
+from pluriverse.importers.fetched import check_fetched
 from pluriverse.importers.limits import LINK_COUNT_MAX, LINK_DEPTH_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import CONTACT_FIELDS
@@ -73,7 +74,7 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
     """Return the checked document `source`: a path, or XML text.
 
     Raises:
-        AssetFileError: If there is no such file.
+        AssetFileError: If there is no such file, or only a pointer of Git LFS.
         AssetError: If it is not a valid URDF document.
     """
     text = str(source)
@@ -83,6 +84,7 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
     if is_text:
         data = text.encode()
     else:
+        check_fetched(Path(text), file=name)
         try:
             data = Path(text).read_bytes()
         except OSError as error:

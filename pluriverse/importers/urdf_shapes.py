@@ -11,6 +11,7 @@ from pluriverse.geometry.signed_distance import RESOLUTION_LIMIT
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.fetched import check_fetched
 from pluriverse.importers.frames import make_frame
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import contact_material
@@ -151,6 +152,8 @@ class UrdfShapes:
         factors = [float(factor) for factor in self.scale * self.mesh_scale * authored]
         key = (path, tuple(factors))
         if key not in self.meshes:
+            if must_exist:
+                check_fetched(path, file=self.file, element=f"link '{link}'")
             try:
                 self.meshes[key] = Mesh.load(path, factors)
             except NoTrianglesError:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import yaml
 
+from pluriverse.files import LFS_REMEDY, is_lfs_pointer
 from pluriverse.scene.errors import SapSceneLoaderError
 from pluriverse.scene.json_lines import FieldPath, find_json_lines
 
@@ -110,6 +111,8 @@ def read_scene_document(
                 f"{path}: the file has {path.stat().st_size / 2**20:.0f} MiB, but a scene has "
                 f"{SCENE_SIZE_MAX // 2**20} MiB at most; keep large data in assets"
             )
+        if is_lfs_pointer(path):
+            raise SapSceneLoaderError(f"{path}: this is a pointer of Git LFS, not the file. {LFS_REMEDY}")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise SapSceneLoaderError(f"{path}: there is no such scene file") from error

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
 from pluriverse.config import OFFLINE_VARIABLE, is_offline
+from pluriverse.files import is_lfs_pointer
 from pluriverse.scene.asset_cache import (
     AssetFetchError,
     cache_folder,
@@ -44,8 +45,7 @@ _ADDRESSES = {
     "file": re.compile(r"file:///[^\x00-\x1f\x7f?#]+"),
 }
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# A few words that stand for the content of a file kept elsewhere.
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+# No file of more bytes is opened to see whether it is a pointer of Git LFS.
 LFS_POINTER_SIZE_MAX = 1024
 
 
@@ -254,7 +254,7 @@ def _fetch(source: GitSource, protocol: str, folder: Path) -> None:
             f"({', '.join(folders)}); correct 'path', or add its folder to 'sparse'"
         )
     for path in folder.rglob("*"):
-        if path.is_file() and path.stat().st_size <= LFS_POINTER_SIZE_MAX and _is_lfs_pointer(path):
+        if path.is_file() and path.stat().st_size <= LFS_POINTER_SIZE_MAX and is_lfs_pointer(path):
             raise AssetFetchError(
                 f"'{path.relative_to(folder)}' is kept in Git LFS, which is not fetched; clone {source.repo} "
                 "by hand and give the local path as the source"
@@ -281,11 +281,6 @@ def _check_submodules(source: GitSource, folder: Path) -> None:
                 f"'{source.path}' lies in the submodule '{inner}', which is not fetched; name its own "
                 f"repository ({address[:200] or 'see .gitmodules'}), the commit of that, and path: {rest}"
             )
-
-
-def _is_lfs_pointer(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_LFS_POINTER)) == _LFS_POINTER
 
 
 # Variables of git's environment that concern the machine and not another repository.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.files import LFS_REMEDY, is_lfs_pointer
 from pluriverse.importers.asset_files import AssetFiles
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.asset_references import check_mesh, check_references
@@ -79,6 +80,8 @@ def _first_mesh(assembly: Assembly, path: Path) -> tuple[Path, np.ndarray]:
     """Return the mesh of the first link of a URDF file that has one, its colliders first, and its scale."""
     roots = assembly.files.roots
     check_references("urdf", path, roots, [])
+    if is_lfs_pointer(path):
+        raise FieldError(f"'{path}' is a pointer of Git LFS, not the file. {LFS_REMEDY}")
     try:
         robot = ElementTree.fromstring(path.read_text(encoding="utf-8"))
     except ElementTree.ParseError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
+from pluriverse.files import LFS_REMEDY, is_lfs_pointer
 from pluriverse.scene.assembly import Assembly
 from pluriverse.scene.errors import FieldError
 from pluriverse.scene.mapping import SceneMapping, tag_of, tagged
@@ -201,6 +202,8 @@ def _read_heights(path: Path) -> np.ndarray:
     """Return the numbers of a file, shape [row, column]."""
     if path.stat().st_size > 100 * GRID_POINT_COUNT_MAX:
         raise FieldError(f"'{path}' has {path.stat().st_size / 2**20:.0f} MiB, too much for one terrain")
+    if is_lfs_pointer(path):
+        raise FieldError(f"'{path}' is a pointer of Git LFS, not the file. {LFS_REMEDY}")
     match path.suffix.lower():
         case ".npy":
             # Mapped, so that a header that promises more than the file holds is an error and no allocation.

@@ -35,6 +35,12 @@ def test_obj_with_two_materials_and_an_image_has_a_skin(tmp_path):
     np.testing.assert_allclose(mesh.skin.corner_uv[row], mesh.vertices[mesh.triangles[row]][:, :2])
 
 
+def test_an_image_that_git_keeps_elsewhere_says_how_to_fetch_it(tmp_path):
+    (tmp_path / "wood.png").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+    with pytest.raises(ValueError, match=r"wood\.png' is a pointer of Git LFS.*`git lfs pull`"):
+        pv.Texture.load(tmp_path / "wood.png")
+
+
 def test_mirrored_mesh_keeps_texture_coordinates_with_their_corners():
     """A negative scale turns triangles over; each vertex has the coordinates that it had."""
     vertices, triangles = SQUARE

@@ -287,6 +287,54 @@ def test_missing_files_are_named(tmp_path):
         assert caught.value.file == str(tmp_path / "gone.xml")
 
 
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
+MJCF_MESH = """<mujoco><asset><mesh name="m" file="pointer.{}"/></asset>
+  <worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>"""
+
+# Name: (suffix of the file, what reads it, document that names it, what the error names)
+NOT_FETCHED = {
+    "URDF": ("urdf", "add_urdf", None, r"^{path}: this is"),
+    "MJCF": ("xml", "add_mjcf", None, r"^{path}: this is"),
+    "included MJCF": (
+        "xml",
+        "add_mjcf",
+        '<mujoco><include file="pointer.xml"/></mujoco>',
+        "<include>: '{path}'",
+    ),
+    "mesh of a URDF": (
+        "stl",
+        "add_urdf",
+        urdf(link=shape('<mesh filename="pointer.stl"/>')),
+        "link 'tip': '{path}'",
+    ),
+    "STL of an MJCF": ("stl", "add_mjcf", MJCF_MESH.format("stl"), "<mesh> 'm': '{path}'"),
+    "OBJ of an MJCF": ("obj", "add_mjcf", MJCF_MESH.format("obj"), "<mesh> 'm': '{path}'"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_FETCHED)
+def test_a_file_that_git_keeps_elsewhere_says_how_to_fetch_it(tmp_path, case):
+    """Parsers say of it that the XML or a header is wrong."""
+    suffix, add, document, named = NOT_FETCHED[case]
+    path = source = tmp_path / f"pointer.{suffix}"
+    path.write_text(POINTER)
+    if document is not None:
+        source = tmp_path / "robot.xml"
+        source.write_text(document)
+    message = named.format(path=path) + ".*pointer of Git LFS.*`git lfs pull`"
+    with pytest.raises(AssetFileError, match=message):
+        getattr(ModelBuilder(), add)(source)
+
+
+def test_an_included_file_from_a_resolver_may_not_be_fetched_either(tmp_path):
+    path = tmp_path / "pointer.xml"
+    path.write_text(POINTER)
+    with pytest.raises(AssetFileError, match=r"<include>.*`git lfs pull`"):
+        ModelBuilder().add_mjcf(
+            '<mujoco><include file="arm.xml"/></mujoco>', path_resolver=lambda folder, reference: str(path)
+        )
+
+
 def test_collision_mesh_along_a_line_is_refused(tmp_path):
     """A needle has no convex hull; the message says which link and what to use instead."""
     trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]], process=False).export(

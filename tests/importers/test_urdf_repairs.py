@@ -430,14 +430,6 @@ def test_a_mesh_that_several_files_could_be_is_refused_with_their_names(tmp_path
         ModelBuilder().add_urdf(path)
 
 
-def test_a_mesh_file_that_git_keeps_elsewhere_says_how_to_fetch_it(tmp_path):
-    (tmp_path / "base.stl").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
-    path = tmp_path / "arm.urdf"
-    path.write_text(arm(INERTIAL + MESH.format("base.stl")))
-    with pytest.raises(AssetError, match="git lfs pull"):
-        ModelBuilder().add_urdf(path)
-
-
 def test_an_empty_collision_mesh_is_left_out_and_a_broken_one_refused(tmp_path):
     """Vendors ship STL files of nothing but a header for links that are frames."""
     path = tmp_path / "arm.urdf"

@@ -123,6 +123,10 @@ def test_unreadable_files(tmp_path):
     latin.write_bytes(b"name: \xe9\n")
     with pytest.raises(SapSceneLoaderError, match="not UTF-8"):
         read_scene_document(latin)
+    pointer = tmp_path / "pointer.yaml"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+    with pytest.raises(SapSceneLoaderError, match=r"pointer of Git LFS.*`git lfs pull`"):
+        read_scene_document(pointer)
 
 
 def test_sections_whose_entries_are_commented_out_count_as_not_written(tmp_path):

@@ -548,6 +548,12 @@ def test_files_of_another_kind_are_recognized_and_refused(tmp_path, name):
         load_scene(write_scene(tmp_path, text, name), device="cpu")
 
 
+def test_a_robot_file_of_a_mesh_that_git_keeps_elsewhere_says_how_to_fetch_it(tmp_path):
+    (tmp_path / "cup.urdf").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+    with pytest.raises(SapSceneLoaderError, match=r"cup\.urdf' is a pointer of Git LFS.*`git lfs pull`"):
+        load_text(tmp_path, "bodies: [{id: a, shapes: [{type: mesh, path: cup.urdf}]}]")
+
+
 def test_a_scene_without_bodies_or_with_massless_ones_is_an_error(tmp_path):
     massless = "bodies: [{id: a}]\njoints: [{id: j, type: free, child: a}]"
     with pytest.raises(SapSceneLoaderError, match="mass"):

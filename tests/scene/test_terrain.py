@@ -72,6 +72,13 @@ def test_heights_from_a_file(tmp_path, suffix):
     np.testing.assert_allclose(heights_of(load_text(tmp_path, text).model)[0], data)
 
 
+def test_heights_that_git_keeps_elsewhere_say_how_to_fetch_them(tmp_path):
+    (tmp_path / "hills.csv").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+    text = BALL + "ground: {terrain: {type: heights, size: [1, 1], path: hills.csv}}"
+    with pytest.raises(SapSceneLoaderError, match=r"hills\.csv.*`git lfs pull`"):
+        load_text(tmp_path, text)
+
+
 def test_a_ball_comes_to_rest_on_the_step_that_it_fell_on(tmp_path):
     """At the height of the step plus its radius; terrain is shared by all worlds."""
     text = BALL + "ground: {terrain: {type: flat, size: [4, 4], height: 0.3}, height: 0.2}\n"
