@@ -1,5 +1,6 @@
 """Finding the files that a URDF document refers to."""
 
+import contextlib
 import functools
 import os
 import re
@@ -78,7 +79,7 @@ class AssetFiles:
 
         A folder above the document may have the path as it is written. Else they are in the package of the
         document, or in its folder, where upper and lower case are one; only those are returned that have most
-        of the folders of the reference.
+        of the folders of the reference, and none that belongs to another robot or folder.
         """
         if self._resolver is not None:
             return []
@@ -101,10 +102,30 @@ class AssetFiles:
         if exact:
             return exact
         for count in range(len(reference_parts), 0, -1):
-            matching = [file for file, parts in found if parts[-count:] == reference_parts[-count:]]
+            matching = [
+                file
+                for file, parts in found
+                if parts[-count:] == reference_parts[-count:]
+                and self._may_be_meant(file, count)
+                and not _is_passed_by(file, reference_parts, count)
+            ]
             if matching:
                 return matching
         return []
+
+    def _may_be_meant(self, file: Path, count: int) -> bool:
+        """Return whether a file of which a reference has the last `count` parts may belong to the document.
+
+        A package may hold several robots with meshes of the same names. A file outside the robot's own folder
+        is meant only where the reference leads to it all the way from the folder that both are in.
+        """
+        for folder in self.folders:
+            if file.is_relative_to(_robot_folder(folder)):
+                return True
+            common = next((above for above in folder.parents if file.is_relative_to(above)), None)
+            if common is not None and len(file.relative_to(common).parts) <= count:
+                return True
+        return False
 
     @functools.cached_property
     def _index(self) -> dict[str, list[Path]]:
@@ -131,7 +152,7 @@ class AssetFiles:
         for above in (folder, *folder.parents):
             if any((above / marker).is_file() for marker in PACKAGE_MARKERS):
                 return above
-        return folder.parent if folder.name.lower() in DOCUMENT_FOLDERS else folder
+        return _robot_folder(folder)
 
     def _candidates(self, reference: str) -> list[Path]:
         reference = reference.strip()
@@ -177,3 +198,22 @@ class AssetFiles:
         # A checkout of a package under another name than the package's.
         candidates += [folder / path for start in self.folders for folder in (start, *start.parents[:2])]
         return list(dict.fromkeys(candidates))
+
+
+def _robot_folder(folder: Path) -> Path:
+    """Return the folder of a robot whose document is in `folder`."""
+    return folder.parent if folder.name.lower() in DOCUMENT_FOLDERS else folder
+
+
+def _is_passed_by(file: Path, reference_parts: list[str], count: int) -> bool:
+    """Return whether a reference, in lower case, leads into a folder beside that of a file.
+
+    Its last `count` parts are those of the file. If the part before them is a folder that is there, the
+    reference means the file in that folder, where it is missing, and not this one.
+    """
+    if count >= len(reference_parts) or count >= len(file.parents):
+        return False
+    with contextlib.suppress(OSError):  # a folder above the package that may not be read
+        names = [folder.name.lower() for folder in file.parents[count].iterdir() if folder.is_dir()]
+        return reference_parts[-count - 1] in names
+    return False

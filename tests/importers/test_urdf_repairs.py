@@ -430,6 +430,43 @@ def test_a_mesh_that_several_files_could_be_is_refused_with_their_names(tmp_path
         ModelBuilder().add_urdf(path)
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "package://pkg/robots/small/meshes/trunk.stl",
+        "package://small_description/meshes/trunk.stl",  # a package of another name
+        "../meshes/trunk.stl",
+        "trunk.stl",
+    ],
+)
+def test_a_robot_is_not_given_the_mesh_of_another_one(tmp_path, reference):
+    """Collections of robots are one package, and each robot has a trunk."""
+    meshes, document = tmp_path / "robots/big/meshes", tmp_path / "robots/small/urdf/small.urdf"
+    for folder in (meshes, document.parent):
+        folder.mkdir(parents=True)
+    (tmp_path / "package.xml").write_text("<package><name>pkg</name></package>")
+    trimesh.creation.box((2.0, 1.0, 1.0)).export(meshes / "trunk.stl")
+    document.write_text(arm(INERTIAL + MESH.format(reference)))
+    with pytest.raises(AssetError, match=r"collision mesh '.*trunk\.stl' was not found"):
+        ModelBuilder().add_urdf(document)
+    # One that shares meshes of the other writes where they are, below folders that are not there.
+    document.write_text(arm(INERTIAL + MESH.format("package://collection/of/big/meshes/trunk.stl")))
+    builder = ModelBuilder()
+    with pytest.warns(AssetWarning, match=r"mesh elsewhere than written .*robots/big/meshes"):
+        builder.add_urdf(document)
+    np.testing.assert_allclose(np.ptp(builder.shape_source[0].vertices, axis=0), (2.0, 1.0, 1.0))
+
+
+def test_a_mesh_missing_in_its_folder_is_not_taken_from_the_folder_beside(tmp_path):
+    """The meshes of two robots, or those that are drawn, have the same names as those that collide."""
+    for folder in ("collision", "visual"):
+        (tmp_path / "meshes" / folder).mkdir(parents=True)
+    trimesh.creation.box((1.0, 1.0, 1.0)).export(tmp_path / "meshes/visual/foot.stl")
+    (tmp_path / "arm.urdf").write_text(arm(INERTIAL + MESH.format("package://arm/meshes/Collision/foot.stl")))
+    with pytest.raises(AssetError, match=r"collision mesh '.*foot\.stl' was not found"):
+        ModelBuilder().add_urdf(tmp_path / "arm.urdf")
+
+
 def test_an_empty_collision_mesh_is_left_out_and_a_broken_one_refused(tmp_path):
     """Vendors ship STL files of nothing but a header for links that are frames."""
     path = tmp_path / "arm.urdf"
