@@ -45,6 +45,9 @@ IGNORED_ROBOT_ELEMENTS = {
     "constraint": ("the constraint does not act", ImportSeverity.LOSS),
 }
 
+# What a limit may be that is not finite: there is none then.
+_UNLIMITED = {"lower": -math.inf, "upper": math.inf, "effort": math.inf, "velocity": math.inf}
+
 _SOFT_BODIES = ("deformable", "reduced_deformable")
 
 # Error of libxml2 for an undeclared prefix, and the place for a declaration of the whole document.
@@ -353,8 +356,8 @@ class _Checker:
         limit = joint.find("limit")
         if limit is not None:
             values = {
-                name: self._numbers(limit, name, 1)[0]
-                for name in ("lower", "upper", "effort", "velocity")
+                name: self._numbers(limit, name, 1, may_be=_UNLIMITED[name])[0]
+                for name in _UNLIMITED
                 if limit.get(name) is not None
             }
             for name in ("effort", "velocity"):
@@ -430,7 +433,10 @@ class _Checker:
                 if origin.get(attribute) is not None:
                     self._numbers(origin, attribute, 3)
 
-    def _numbers(self, element: Any, attribute: str, count: int | None) -> list[float]:
+    def _numbers(
+        self, element: Any, attribute: str, count: int | None, may_be: float = math.nan
+    ) -> list[float]:
+        """Return the numbers of an attribute: finite ones, or the one of infinite size that is allowed."""
         text = element.get(attribute)
         if text is None:
             self._fail(element, f"the attribute {attribute} is missing", None, f'Add {attribute}="...".')
@@ -441,7 +447,7 @@ class _Checker:
         if (
             not numbers
             or (count is not None and len(numbers) != count)
-            or not all(map(math.isfinite, numbers))
+            or not all(math.isfinite(number) or number == may_be for number in numbers)
         ):
             needed = "numbers" if count is None else "one number" if count == 1 else f"{count} numbers"
             self._fail(

@@ -175,8 +175,6 @@ def _joint(
     if limit is not None:
         dof.effort_limit = limit.effort
         dof.velocity_limit = None if limit.velocity is None else length * limit.velocity
-        if limit.effort == 0.0:
-            report.add("effort limit 0", element, "its drive exerts nothing", ImportSeverity.NOTE)
     if joint.type != "continuous":
         if limit is None or (limit.lower is None and limit.upper is None):
             report.add("missing limits", element, "it moves without limits", ImportSeverity.NOTE)

@@ -10,6 +10,12 @@ from typing import Any
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import unread_contact_elements
 
+# URDF demands an effort and a speed of most joints, so that 0 stands where none is known.
+LIMIT_OF_ZERO = "it is read as no limit, since files write 0 for want of a number"
+
+# Joints whose effort and speed limits act.
+_DRIVEN = ("revolute", "continuous", "prismatic", "planar")
+
 # Sides of boxes and cylinders that are 0, relative to the largest side of the shape: a sheet is a thin plate.
 SHEET_SHARE = 1e-3
 
@@ -242,7 +248,7 @@ def _repair_sizes(link: Any, collision: Any, note: Any) -> None:
 
 
 def _repair_joint(joint: Any, note: Any) -> None:
-    """Leave out effort and speed limits below 0, and limits in reverse order: both mean "none" in files."""
+    """Leave out limits that mean "none" in files: of effort and speed, 0 or less; ranges in reverse order."""
     for limit in joint.findall("limit"):
         if joint.get("type") in ("revolute", "prismatic", "planar"):
             lower, upper = _numbers(limit.get("lower", "0")), _numbers(limit.get("upper", "0"))
@@ -259,6 +265,9 @@ def _repair_joint(joint: Any, note: Any) -> None:
             if numbers is not None and numbers[0] < 0.0:
                 del limit.attrib[name]
                 note(f"negative {name} limit", limit, "there is no such limit")
+            elif numbers == [0.0] and joint.get("type") in _DRIVEN:
+                del limit.attrib[name]
+                note(f"{name} limit 0", limit, LIMIT_OF_ZERO)
 
 
 def _add_world(root: Any, note: Any) -> None:

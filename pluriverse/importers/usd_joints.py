@@ -18,6 +18,7 @@ from pluriverse.importers.description import DofDescription, JointDescription, L
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_wxyz
 from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
+from pluriverse.importers.urdf_repair import LIMIT_OF_ZERO
 from pluriverse.importers.usd_source import UsdSource, authored
 from pluriverse.types import EqType, JointTargetMode, JointType
 
@@ -291,7 +292,11 @@ class UsdJoints:
         """Limit the total effort on a joint in both directions, as in MuJoCo's schema, or in a URDF."""
         effort = self._read(path, "urdf:limit:effort")
         if effort is not None and dof.effort_limit is None:
-            dof.effort_limit = self.source.number(path, "urdf:limit:effort", effort, minimum=0.0)
+            if effort != np.inf:
+                effort = self.source.number(path, "urdf:limit:effort", effort, minimum=0.0)
+            dof.effort_limit = effort or None
+            if effort == 0.0:
+                self.report.add("urdf:limit:effort 0", path, LIMIT_OF_ZERO, ImportSeverity.REPAIR)
         ends = [self._read(path, f"mjc:actuatorfrcrange:{end}") for end in ("min", "max")]
         flag = self._read(path, "mjc:actuatorfrclimited")
         if ends == [None, None] or str(flag).lower() == "false":

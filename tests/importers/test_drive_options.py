@@ -7,7 +7,7 @@ import pytest
 
 import pluriverse as pv
 from pluriverse.types import JointTargetMode
-from pluriverse.warnings import UndrivenJointWarning
+from pluriverse.warnings import AssetWarning, UndrivenJointWarning
 
 DT = 0.004
 URDF = """<robot name="arm"><link name="base"/>
@@ -101,6 +101,19 @@ def test_drive_gains_let_a_robot_follow_its_targets(source):
         simulation.control.joint_target_pos.fill_(0.3)
         simulation.step(1000)
         np.testing.assert_allclose(simulation.state.joint_q.numpy(), 0.3, atol=1e-3)
+
+
+def test_a_robot_whose_file_has_an_effort_of_0_is_driven():
+    """URDF demands a number, and exporters write 0; the options act as if there were none."""
+    source = URDF.replace('effort="50" velocity="3"', 'effort="0" velocity="0"')
+    builder = pv.ModelBuilder(gravity=0.0)
+    with pytest.warns(AssetWarning, match=r"effort limit 0 \(<limit> of joint 'shoulder'.*read as no limit"):
+        builder.add_urdf(source, drive_gains=(200.0, 10.0), effort_limit=100.0)
+    np.testing.assert_allclose(builder.joint_effort_limit[:2], 100.0)
+    with pv.Simulation(builder.finalize("cpu"), dt=DT) as simulation:
+        simulation.control.joint_target_pos.fill_(0.5)
+        simulation.step(1000)
+        np.testing.assert_allclose(simulation.state.joint_q.numpy()[:2], 0.5, atol=1e-3)
 
 
 def test_mappings_are_for_the_joints_that_they_name_whatever_the_asset_says():

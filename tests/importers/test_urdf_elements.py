@@ -66,6 +66,21 @@ def test_limits_and_losses_are_carried_over():
     np.testing.assert_allclose(builder.joint_axis[0], [0.0, 1.0, 0.0])
 
 
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "continuous", "planar"])
+def test_an_infinite_limit_is_no_limit(kind):
+    inside = """<axis xyz="0 0 1"/><limit lower="-inf" upper="0.5" effort="inf" velocity="Infinity"/>"""
+    builder, report = import_urdf(arm(f'type="{kind}"', inside=inside), effort_limit=7.0, strict=True)
+    assert report.repairs == []
+    assert builder.joint_limit_lower[0] == -np.inf
+    assert builder.joint_limit_upper[0] == (np.inf if kind == "continuous" else 0.5)
+    assert builder.joint_velocity_limit[0] == np.inf
+    assert builder.joint_effort_limit[0] == 7.0  # the option gives what the file does not
+    builder.finalize("cpu")
+    for wrong in ("nan", "inf"):
+        with pytest.raises(AssetError, match=rf"<limit> of joint 'elbow' .*lower is '{wrong}', but one"):
+            import_urdf(arm(f'type="{kind}"', inside=inside.replace("-inf", wrong).replace("0.5", "inf")))
+
+
 def test_default_joint_configuration_fills_in_what_urdf_does_not_say():
     builder = ModelBuilder()
     builder.default_joint_cfg.armature = 0.03
@@ -434,10 +449,6 @@ REPORTED = {
         ImportSeverity.NOTE,
     ),
     "missing limits": (arm(), ImportSeverity.NOTE),
-    "effort limit 0": (
-        arm(inside='<limit effort="0" velocity="1" lower="-1" upper="1"/>'),
-        ImportSeverity.NOTE,
-    ),
     "position 0 outside the limits": (
         arm(inside='<limit effort="1" velocity="1" lower="1" upper="2"/>'),
         ImportSeverity.NOTE,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from pluriverse import ModelBuilder, Simulation, SolverMuJoCo, SolverSAP
+from pluriverse import JointDofConfig, ModelBuilder, Simulation, SolverMuJoCo, SolverSAP
 from pluriverse.importers import AssetError, AssetWarning, UnsupportedAssetError
 from pluriverse.types import GeoType
 
@@ -161,6 +161,18 @@ REPAIRED = {
         "negative effort limit",
         lambda b: b.joint_velocity_limit[0],
         2.0,
+    ),
+    "effort limit of 0": (
+        arm(joint='<axis xyz="0 0 1"/><limit effort="0" velocity="2"/>'),
+        "effort limit 0",
+        lambda b: (b.joint_effort_limit[0], b.joint_velocity_limit[0]),
+        (JointDofConfig().effort_limit, 2.0),
+    ),
+    "velocity limit of 0": (
+        arm(joint='<axis xyz="0 0 1"/><limit effort="3" velocity="0.0"/>'),
+        "velocity limit 0",
+        lambda b: (b.joint_effort_limit[0], b.joint_velocity_limit[0]),
+        (3.0, JointDofConfig().velocity_limit),
     ),
     "undefined material": (
         arm(

@@ -352,6 +352,15 @@ def test_efforts_are_limited_as_mujoco_has_it():
         load(arm(bounds.replace("-20", "-10")))
 
 
+def test_efforts_that_converters_take_from_a_urdf_are_read_as_there():
+    """0 stands for want of a number, and infinity for no limit."""
+    with pytest.warns(AssetWarning, match=r"urdf:limit:effort 0 .*read as no limit"):
+        builder, _ = load(arm("float urdf:limit:effort = 0"), effort_limit=30.0)
+    assert builder.joint_effort_limit[0] == 30.0
+    builder, _ = load(arm("float urdf:limit:effort = inf"), strict=True)
+    assert builder.joint_effort_limit[0] == np.inf
+
+
 @pytest.mark.parametrize(
     ("kind", "token", "unit"), [("Revolute", "angular", 1e-4), ("Prismatic", "linear", 1.0)]
 )
