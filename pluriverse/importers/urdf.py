@@ -18,7 +18,7 @@ from pluriverse.importers.options import UrdfOptions
 from pluriverse.importers.path_resolver import PathResolver
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.solids import mass_from_shapes
-from pluriverse.importers.urdf_custom import UrdfCustom
+from pluriverse.importers.urdf_custom import UrdfCustom, custom_names
 from pluriverse.importers.urdf_document import read_urdf
 from pluriverse.importers.urdf_drake import read_drake_extensions
 from pluriverse.importers.urdf_links import add_links
@@ -39,7 +39,7 @@ def import_urdf(
         )
     attachment = read_base_attachment("add_urdf", builder, options)
     report = ImportReport(str(source))
-    document = read_urdf(source, report)
+    document = read_urdf(source, report, custom_names(builder))
     robot = RobotDescription(free_label(builder, document.robot.name), document.name)
     report.label = robot.label
     links = add_links(

@@ -12,6 +12,21 @@ from pluriverse.types import Entity, JointType
 
 _JOINT = (Entity.JOINT, Entity.JOINT_DOF, Entity.JOINT_COORD, Entity.JOINT_CONSTRAINT)
 _OF_DOFS = (Entity.JOINT_DOF, Entity.JOINT_COORD)
+_ONCE = (Entity.ONCE, Entity.WORLD)
+# What the elements of a tag become.
+_FREQUENCIES = {
+    "robot": (Entity.ARTICULATION, *_ONCE),
+    "link": (Entity.BODY,),
+    "joint": _JOINT,
+    "collision": (Entity.SHAPE,),
+    "visual": (Entity.SHAPE,),
+}
+
+
+def custom_names(builder: Any) -> dict[str, set[str]]:
+    """Return the XML attributes that a builder declares, by the tag of the elements that may carry them."""
+    xml = XmlAttributes(builder, "urdf")
+    return {tag: xml.names(frequencies) for tag, frequencies in _FREQUENCIES.items()}
 
 
 class UrdfCustom:
@@ -39,7 +54,7 @@ class UrdfCustom:
         for link in robot.links:
             element = self._links.get(link.name)
             if element is not None:
-                link.custom = self._xml.read(element.attrib, (Entity.BODY,), f"link '{link.name}'")
+                link.custom = self._xml.read(element.attrib, _FREQUENCIES["link"], f"link '{link.name}'")
             name = link.joint.label.rpartition("/")[2]
             joint = self._joints.get(name)
             if joint is None or link.joint.label != f"{robot.label}/{name}":
@@ -64,7 +79,7 @@ class UrdfCustom:
         """
         element = self._links[link].findall(kind)[number]
         what = f"<{kind}> {number} of link '{link}'"
-        shape.custom = self._xml.read(element.attrib, (Entity.SHAPE,), what)
+        shape.custom = self._xml.read(element.attrib, _FREQUENCIES[kind], what)
 
     def set_rest(self, articulations: range) -> None:
         """Set the attributes of the articulations, of the world and of the whole model.
@@ -76,6 +91,5 @@ class UrdfCustom:
         for key, value in self._xml.read(self._root.attrib, (Entity.ARTICULATION,), what).items():
             for articulation in articulations:
                 attributes[key].values[articulation] = value
-        once = (Entity.ONCE, Entity.WORLD)
-        for key, value in self._xml.read(self._root.attrib, once, what).items():
+        for key, value in self._xml.read(self._root.attrib, _ONCE, what).items():
             set_value(self._builder, attributes[key], value)

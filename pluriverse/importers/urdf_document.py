@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from pluriverse.importers.fetched import check_fetched
 from pluriverse.importers.limits import LINK_COUNT_MAX, LINK_DEPTH_MAX
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_contact import CONTACT_FIELDS
-from pluriverse.importers.urdf_drake import FILTER_GROUP, local_name
 from pluriverse.importers.urdf_elements import AXIS_FREE, Robot, read_robot
 from pluriverse.importers.urdf_repair import (
     describe,
@@ -19,8 +19,8 @@ from pluriverse.importers.urdf_repair import (
     has_macro,
     remove_display_macros,
     repair,
-    written_tag,
 )
+from pluriverse.importers.urdf_vocabulary import report_unknown
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 GEOMETRIES = {
@@ -33,17 +33,6 @@ GEOMETRIES = {
 }
 # Attributes of several numbers that are no sizes.
 _DIRECTIONS = ("normal",)
-
-# Elements that are ignored, with the consequence and its severity.
-IGNORED_ROBOT_ELEMENTS = {
-    "transmission": ("no transmission acts; set drives with set_joint_targets", ImportSeverity.NOTE),
-    "gazebo": ("extensions of Gazebo are not read", ImportSeverity.NOTE),
-    "mujoco": ("extensions of MuJoCo are not read", ImportSeverity.NOTE),
-    "drake": ("extensions of Drake are not read", ImportSeverity.NOTE),
-    "sensor": ("it is not read", ImportSeverity.NOTE),
-    "loop_joint": ("the loop is open", ImportSeverity.LOSS),
-    "constraint": ("the constraint does not act", ImportSeverity.LOSS),
-}
 
 # What a limit may be that is not finite: there is none then.
 _UNLIMITED = {"lower": -math.inf, "upper": math.inf, "effort": math.inf, "velocity": math.inf}
@@ -73,8 +62,13 @@ class UrdfDocument:
     """The `<robot>` element, repaired."""
 
 
-def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
-    """Return the checked document `source`: a path, or XML text.
+def read_urdf(source: str | Path, report: ImportReport, custom_names: Mapping[str, Set[str]]) -> UrdfDocument:
+    """Return the checked document `source`.
+
+    Args:
+        source: A path, or XML text.
+        report: Report of the import.
+        custom_names: XML attributes that the user declared, by the tag of the elements that may carry them.
 
     Raises:
         AssetFileError: If there is no such file, or only a pointer of Git LFS.
@@ -127,6 +121,7 @@ def read_urdf(source: str | Path, report: ImportReport) -> UrdfDocument:
     fill_in_defaults(root, report)
     remove_display_macros(root, report)
     checker.check_language(root)
+    report_unknown(root, custom_names, report)
     repair(root, "robot" if is_text else Path(text).stem, report)
     checker.check(root)
     return UrdfDocument(name, None if is_text else Path(text), read_robot(root), root)
@@ -210,14 +205,6 @@ class _Checker:
         for joint in joints.values():
             self._check_joint(joint, links)
         self._check_tree(root, links, joints)
-        for child in root:
-            is_known = child.tag in ("link", "joint", "material") or local_name(child) == FILTER_GROUP
-            if isinstance(child.tag, str) and not is_known:
-                consequence, severity = IGNORED_ROBOT_ELEMENTS.get(
-                    child.tag, ("it is not read", ImportSeverity.NOTE)
-                )
-                entity = child.get("name") or child.get("reference") or f"line {child.sourceline}"
-                self.report.add(f"<{written_tag(child)}>", entity, consequence, severity)
 
     def _unique(self, root: Any, tag: str) -> dict[str, Any]:
         elements: dict[str, Any] = {}
@@ -262,9 +249,13 @@ class _Checker:
                     self._numbers(inertia, entry, 1)
         for contact in link.findall("contact"):
             for element in contact:
-                if element.tag in CONTACT_FIELDS and not self._numbers(element, "value", 1)[0] >= 0.0:
-                    value = element.get("value")
+                if element.tag not in CONTACT_FIELDS:
+                    continue
+                value = self._numbers(element, "value", 1)[0]
+                if value < 0.0:
                     self._fail(element, f"it is {value}, which is negative", value, "Give a value >= 0.")
+                if element.tag == "restitution" and value > 1.0:
+                    self._fail(element, f"it is {value}, which is more than 1", value, "Give one of 0 to 1.")
         for collision in link.findall("collision"):
             self._check_shape(collision)
         for visual in link.findall("visual"):

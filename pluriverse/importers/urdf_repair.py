@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 from pluriverse.importers.report import ImportReport, ImportSeverity
-from pluriverse.importers.urdf_contact import unread_contact_elements
 
 # URDF demands an effort and a speed of most joints, so that 0 stands where none is known.
 LIMIT_OF_ZERO = "it is read as no limit, since files write 0 for want of a number"
@@ -25,21 +24,6 @@ VECTORS = {"xyz": 3, "rpy": 3, "size": 3, "scale": 3, "rgba": 4}
 _SCALARS = ("lower", "upper", "effort", "velocity", "damping", "friction", "radius", "length", "value")
 # A number with a second decimal point at its end, as C libraries read without complaint.
 _SECOND_POINT = re.compile(r"^([+-]?\d+\.\d*)\.$")
-
-# Children of links and joints in URDF and its common extensions.
-LINK_CHILDREN = ("inertial", "visual", "collision", "contact")
-JOINT_CHILDREN = (
-    "parent",
-    "child",
-    "origin",
-    "axis",
-    "limit",
-    "dynamics",
-    "mimic",
-    "safety_controller",
-    "calibration",
-)
-
 
 # Shapes that a `<geometry>` can hold, and a value from the environment with one to take without it, as
 # roslaunch writes it.
@@ -152,17 +136,8 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
             _repair_geometry(shape, note)
         for collision in link.findall("collision"):
             _repair_sizes(link, collision, note)
-        _note_unknown(link, LINK_CHILDREN, report)
-        for element in unread_contact_elements(link):
-            report.add(
-                f"<{written_tag(element)}> in a contact",
-                describe(element),
-                "it is not read",
-                ImportSeverity.NOTE,
-            )
     for joint in root.findall("joint"):
         _repair_joint(joint, note)
-        _note_unknown(joint, JOINT_CHILDREN, report)
     _add_world(root, note)
     _remove_loose_links(root, note)
     for color in list(root.iter("color")):
@@ -177,15 +152,13 @@ def repair(root: Any, name: str, report: ImportReport) -> None:
 
 
 def _repair_inertials(link: Any, note: Any) -> None:
-    """Leave at most one `<inertial>` with a mass, and a complete `<inertia>`."""
-    inertials = link.findall("inertial")
-    for extra in inertials[1:]:
-        note("several <inertial>", extra, "the first one of the link counts")
-        link.remove(extra)
-    for inertial in inertials[:1]:
+    """Leave at most an `<inertial>` with a mass, and a complete `<inertia>`."""
+    for inertial in link.findall("inertial"):
         mass, inertia = inertial.find("mass"), inertial.find("inertia")
+        density = inertial.find("density")
+        if mass is not None and density is not None:
+            note("density beside a mass", inertial, "the mass counts")
         if mass is None:
-            density = inertial.find("density")
             if density is not None and (_numbers(density.get("value")) or [0.0])[0] > 0.0:
                 link.set("density", density.get("value"))
                 note("density in place of a mass", inertial, "the colliders weigh with it")
@@ -301,17 +274,6 @@ def _remove_loose_links(root: Any, note: Any) -> None:
         if link.get("name") not in connected and link.find("inertial") is None:
             note("link without mass that no joint connects", link, "it is left out with its shapes")
             root.remove(link)
-
-
-def _note_unknown(owner: Any, known: tuple[str, ...], report: ImportReport) -> None:
-    for child in owner:
-        if isinstance(child.tag, str) and child.tag not in known:
-            report.add(
-                f"<{written_tag(child)}> in a {owner.tag}",
-                describe(child),
-                "it is not read",
-                ImportSeverity.NOTE,
-            )
 
 
 def _note_materials(root: Any, report: ImportReport) -> None:

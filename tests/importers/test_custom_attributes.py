@@ -453,7 +453,9 @@ def test_attributes_of_a_user_are_read_from_urdf():
         Attribute("scale", float, Frequency.WORLD, urdf_attribute_name="gravity_scale"),
     ):
         builder.add_custom_attribute(attribute)
-    builder.add_urdf(ARM, floating=False)
+    with pytest.warns(AssetWarning, match="unknown attribute 'heat' of <link>"):
+        ModelBuilder().add_urdf(ARM)  # nobody else knows them
+    builder.add_urdf(ARM, floating=False, strict=True)
     model = builder.finalize("cpu")
     assert model.heat.numpy().tolist() == [2.5, 1.0]
     assert sorted(model.colour.numpy().tolist()) == [-1, 3, 4]

@@ -7,7 +7,7 @@ import pytest
 import trimesh
 
 from pluriverse import JointDofConfig, ModelBuilder, Simulation, SolverMuJoCo, SolverSAP
-from pluriverse.importers import AssetError, AssetWarning, UnsupportedAssetError
+from pluriverse.importers import AssetError, AssetWarning, ImportSeverity, UnsupportedAssetError
 from pluriverse.types import GeoType
 
 BOX = '<collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision>'
@@ -86,6 +86,12 @@ REPAIRED = {
         "density in place of a mass",
         mass,
         500.0 * 0.2**3,
+    ),
+    "density beside a mass": (
+        arm('<inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1"/><density value="5"/></inertial>'),
+        "density beside a mass",
+        mass,
+        3.0,
     ),
     "inertial without a mass": (
         arm(f'<inertial><inertia ixx="1" iyy="1" izz="1"/></inertial>{BOX}'),
@@ -509,6 +515,34 @@ def test_contact_elements_are_the_material_of_the_colliders():
     assert builder.shape_material_tau[0] == pytest.approx(1.0 / 30.0)
     with pytest.raises(AssetError, match=r"<lateral_friction> of link 'tip' .*negative"):
         ModelBuilder().add_urdf(arm(contact.replace('"0.4"', '"-0.4"') + INERTIAL + BOX))
+
+
+def test_restitution_of_bullet_is_that_of_the_colliders():
+    """A pair has the mean of both; Bullet multiplies them."""
+    contact = '<contact><restitution value="0.5"/></contact>'
+    builder = ModelBuilder()
+    report = builder.add_urdf(arm(contact + INERTIAL + BOX), strict=True)
+    assert report.entries == []
+    assert builder.shape_material_restitution[0] == 0.5
+    with pytest.raises(AssetError, match=r"<restitution> of link 'tip' .*it is 1\.5, which is more than 1"):
+        ModelBuilder().add_urdf(arm(contact.replace("0.5", "1.5") + INERTIAL + BOX))
+
+
+@pytest.mark.parametrize(
+    ("element", "severity"),
+    [
+        ('<contact_cfm value="0"/>', ImportSeverity.NOTE),
+        ('<contact_cfm value="0.1"/>', ImportSeverity.LOSS),
+        ('<contact_erp value="1"/>', ImportSeverity.LOSS),
+        ('<inertia_scaling value="1.0"/>', ImportSeverity.NOTE),
+        ('<inertia_scaling value="3"/>', ImportSeverity.LOSS),
+        ("<friction_anchor/>", ImportSeverity.NOTE),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
+def test_contact_elements_without_a_counterpart_are_losses_where_they_move_something(element, severity):
+    report = ModelBuilder().add_urdf(arm(f"<contact>{element}</contact>" + INERTIAL + BOX))
+    assert [entry.severity for entry in report.entries] == [severity]
 
 
 def test_a_link_floating_from_a_moving_one_moves_freely():
