@@ -1,18 +1,40 @@
-"""Files of a USD stage found by a callable of the caller: `path_resolver` of `add_usd`.
+"""Files of a USD stage: found by a callable of the caller (`path_resolver` of `add_usd`), and fetched or not.
 
-Layers are copied into memory with every reference replaced by what the callable returned: sublayers,
+For a callable, layers are copied into memory with every reference replaced by what it returned: sublayers,
 references, payloads, and paths of textures and of other attributes. Layers that are referred to are treated
 alike, those of the inside of packages (usdz) excepted.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
 from pluriverse.importers.errors import AssetFileError
+from pluriverse.importers.fetched import check_fetched
 from pluriverse.importers.limits import check_usd_layer
 from pluriverse.importers.path_resolver import PathResolver, as_path
 
 LAYER_SUFFIXES = (".usd", ".usda", ".usdc")
+
+
+def check_arcs(problems: list[Any], name: str) -> None:
+    """Raise if a sublayer, reference or payload that usd-core could not open is a pointer of Git LFS.
+
+    Args:
+        problems: The composition errors of the stage.
+        name: What messages call the document.
+
+    Raises:
+        AssetFileError: If one is. The rest of the robot alone would be another robot.
+    """
+    for problem in problems:
+        # The text is all that there is of it: "Could not open asset @FILE@ ... introduced by @LAYER@</PRIM>."
+        found = re.search(r"@([^@]+)@(.*)", str(problem))
+        if found:
+            prim = re.search(r"@</([^>]*)>", found.group(2))
+            check_fetched(
+                Path(found.group(1)), file=name, element=f"prim '/{prim.group(1)}'" if prim else "subLayers"
+            )
 
 
 def resolve_layer(layer: Any, folder: Path | None, resolver: PathResolver, name: str) -> list[Any]:
@@ -80,6 +102,7 @@ def _fill(
                 value=reference,
                 remedy="Return the path of a USD file that exists.",
             )
+        check_fetched(file, file=name, element=f"@{reference}@")
         inner = Sdf.Layer.FindOrOpen(str(file))
         check_usd_layer(inner, str(file))
         _fill(copies[file], inner, file.parent, resolver, name, copies)

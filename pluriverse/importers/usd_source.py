@@ -11,13 +11,14 @@ import numpy as np
 
 from pluriverse.builder.inputs import upright_rotation
 from pluriverse.importers.errors import AssetError, AssetFileError
+from pluriverse.importers.fetched import check_fetched
 from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_matrix
 from pluriverse.importers.limits import check_usd_file, check_usd_layer, check_usda_text
 from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.path_resolver import PathResolver
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_instancers import expand_instancers
-from pluriverse.importers.usd_paths import resolve_layer
+from pluriverse.importers.usd_paths import check_arcs, resolve_layer
 from pluriverse.types import Axis
 
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
@@ -227,7 +228,7 @@ def read_usd(
     Raises:
         ValueError: If there is a resolver for a stage that is open already.
         ImportError: If usd-core is not installed.
-        AssetFileError: If there is no such file.
+        AssetFileError: If there is no such file, or Git LFS has not fetched it or a layer that it refers to.
         AssetError: If usd-core cannot read it.
     """
     try:
@@ -267,6 +268,7 @@ def read_usd(
         if is_text:
             check_usda_text(text, name)
         else:
+            check_fetched(Path(text), file=name)
             check_usd_file(Path(text), name)
         with usd_errors(name):
             if is_text:
@@ -282,7 +284,9 @@ def read_usd(
                 layers = resolve_layer(layer, folder, path_resolver, name)
             stage = Usd.Stage.Open(layers[0] if is_text or path_resolver is not None else text)
     report.source = name
-    for problem in stage.GetCompositionErrors():
+    problems = stage.GetCompositionErrors()
+    check_arcs(problems, name)
+    for problem in problems:
         report.add("broken reference", " ".join(str(problem).split()), "what it refers to is missing")
     with usd_errors(name):
         stage = expand_instancers(stage, report)

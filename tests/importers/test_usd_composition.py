@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 
 from pluriverse import ModelBuilder
-from pluriverse.importers import AssetWarning, ImportSeverity, UnsupportedAssetError
+from pluriverse.importers import AssetFileError, AssetWarning, ImportSeverity, UnsupportedAssetError
 from pluriverse.types import GeoType
 
 pxr = pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
@@ -86,6 +86,28 @@ def test_a_payload_that_is_missing_is_reported(folder):
     stage.Save()
     with pytest.warns(AssetWarning, match=r"broken reference .*nowhere\.usda"):
         ModelBuilder().add_usd(folder / "missing.usda")
+
+
+def test_layers_that_git_lfs_has_not_fetched_are_named(folder, tmp_path):
+    """A clone without `git lfs pull` has pointers; usd-core calls them broken, and goes on without them."""
+    for name in ("robot.usd", "robot.usda"):
+        (tmp_path / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+        with pytest.raises(AssetFileError, match=rf"{name}: this is a pointer of Git LFS.* `git lfs pull`"):
+            ModelBuilder().add_usd(tmp_path / name)
+    crate = 'def "crate" (references = @crate.usda@)\n{\n}\n'
+    (tmp_path / "crate.usda").write_bytes((folder / "crate.usda").read_bytes())
+    head = '#usda 1.0\n(\nmetersPerUnit = 1\nupAxis = "Z"\n'
+    for place, text in (
+        ("prim '/World/arm'", head + ')\ndef "World"\n{\ndef "arm" (references = @./robot.usda@)\n{\n}\n}\n'),
+        ("prim '/arm'", head + ')\ndef "arm" (payload = @robot.usd@)\n{\n}\n'),
+        ("subLayers", head + "subLayers = [@robot.usd@]\n)\n"),
+    ):
+        (tmp_path / "scene.usda").write_text(text + crate)
+        message = rf"scene.usda: {place}: '.*robot.usda?' is a pointer of Git LFS.* `git lfs pull`"
+        with pytest.raises(AssetFileError, match=message):
+            ModelBuilder().add_usd(tmp_path / "scene.usda")
+    with pytest.raises(AssetFileError, match=r"@robot.usd@: '.*robot.usd' is a pointer of Git LFS"):
+        ModelBuilder().add_usd(tmp_path / "scene.usda", path_resolver=lambda _, path: str(tmp_path / path))
 
 
 def test_instanced_references_and_classes_are_bodies_of_their_own(folder):
