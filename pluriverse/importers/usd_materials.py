@@ -8,7 +8,7 @@ from pluriverse.importers.description import ShapeDescription
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.solref import gains_of_solref
 from pluriverse.importers.usd_source import UsdSource, authored
-from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF
+from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF
 
 
 class UsdMaterials:
@@ -126,12 +126,14 @@ class UsdMaterials:
                     value=list(solref),
                     remedy="Write two finite numbers: a time constant and a damping ratio.",
                 )
-            cfg |= gains_of_solref(solref)
+            solimp = authored(prim, "mjc:solimp")
+            still = DEFAULT_SOLIMP[1] if solimp is None or len(solimp) < 2 else solimp[1]
+            cfg |= gains_of_solref(solref, source.number(path, "dmax of mjc:solimp", still))
             self.report.add(
                 "mjc:solref",
                 path,
-                "converted to a stiffness per effective mass; SolverMuJoCo uses it unchanged "
-                "where its custom attributes are registered",
+                "converted, with dmax of mjc:solimp, to a stiffness per effective mass; SolverMuJoCo uses it "
+                "unchanged where its custom attributes are registered",
                 ImportSeverity.NOTE,
             )
         return cfg

@@ -43,6 +43,8 @@ HARMLESS = re.compile(
 NEUTRAL = (0, 0.0, "", None)
 # How the mass of a mesh is computed.
 MESH_INERTIA = "mjc:inertia"
+# What becomes of the impedance of a contact; its dmax is read with the solref.
+CURVE = "contact is a spring and damper of constant ke and tau, without an impedance curve"
 # Prefixes of API schemas that are constraints, actuators or bodies in their own right.
 SCHEMAS = {
     "PhysxTendon": "it exerts nothing",
@@ -88,7 +90,8 @@ def report_unsupported(source: UsdSource, report: ImportReport, custom: UsdCusto
             elif name == "mjc:condim":
                 report_condim(int(value), path, report)
             elif not _is_neutral(name, value):
-                report.add(name, path, "it is not read")
+                is_curve = name == "mjc:solimp" and "PhysicsCollisionAPI" in applied_schemas(prim)
+                report.add(name, path, CURVE if is_curve else "it is not read")
 
 
 def report_condim(condim: int, path: str, report: ImportReport) -> None:

@@ -5,9 +5,11 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
+from pluriverse.importers import AssetError
 from pluriverse.model_builder import ModelBuilder
 from pluriverse.types import JointType
 from tests.importers.mechanics import body_poses, mass_matrix
+from tests.importers.usd_text import body, collider, entries, stage
 
 pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
 pytestmark = pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
@@ -82,8 +84,8 @@ def test_ant_has_the_kinematics_and_mass_matrix_of_the_mjcf_ant(robot_assets, se
     usd, mjcf = load(robot_assets, "ant.usda", "nv_ant.xml")
     match = match_dofs(usd, mjcf)
     masses = {last(label): mass for label, mass in zip(mjcf.body_label, mjcf.body_mass, strict=True)}
-    for body, label in enumerate(usd.body_label):
-        assert usd.body_mass[body] * ANT_DENSITY == pytest.approx(masses[last(label)], rel=FILE_ROUNDING)
+    for index, label in enumerate(usd.body_label):
+        assert usd.body_mass[index] * ANT_DENSITY == pytest.approx(masses[last(label)], rel=FILE_ROUNDING)
     np.testing.assert_allclose(usd.joint_limit_lower[6:], mjcf.joint_limit_lower[match[6:]], rtol=1e-6)
     np.testing.assert_allclose(usd.joint_limit_upper[6:], mjcf.joint_limit_upper[match[6:]], rtol=1e-6)
     np.testing.assert_allclose(usd.joint_armature[6:], mjcf.joint_armature[match[6:]], rtol=1e-6)
@@ -165,3 +167,22 @@ def test_humanoid_has_the_mass_matrix_of_the_mjcf_humanoid(robot_assets):
     np.testing.assert_allclose(mass_matrix(merged)[6:, 6:], actual, rtol=0.0, atol=1e-5 * expected.max())
     # The joint frames of the USD file have five digits.
     np.testing.assert_allclose(actual, expected, rtol=0.0, atol=1e-4 * expected.max())
+
+
+@pytest.mark.parametrize("solimp", ["0.9 0.999 0.001", "0.5 0.6 0.01 0.3 1"])
+def test_contacts_at_rest_are_as_stiff_as_in_mjcf(solimp):
+    """The impedance of a contact at rest, dmax of solimp, divides into its stiffness."""
+    mjcf, usd = ModelBuilder(), ModelBuilder()
+    mjcf.add_mjcf(
+        f"""<mujoco><worldbody><body><freejoint/>
+        <geom type="sphere" size="0.1" solref="0.005 1" solimp="{solimp}"/></body></worldbody></mujoco>"""
+    )
+    numbers = ", ".join(solimp.split())
+    contact = f"uniform double[] mjc:solref = [0.005, 1]\nuniform double[] mjc:solimp = [{numbers}]"
+    ball = body("a", collider("Sphere", "ball", f"double radius = 0.1\n{contact}"))
+    report = usd.add_usd(stage(ball))
+    np.testing.assert_allclose(usd.shape_material_ke_per_mass, mjcf.shape_material_ke_per_mass)
+    np.testing.assert_allclose(usd.shape_material_tau, mjcf.shape_material_tau)
+    assert "without an impedance curve" in entries(report)["mjc:solimp"].consequence
+    with pytest.raises(AssetError, match="prim '/a/ball': dmax of mjc:solimp is nan"):
+        usd.add_usd(stage(ball).replace(numbers, "0.9, nan"))
