@@ -19,6 +19,7 @@ from pluriverse.importers.frames import IDENTITY, Frame, make_frame, quat_from_w
 from pluriverse.importers.options import UsdSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.urdf_repair import LIMIT_OF_ZERO
+from pluriverse.importers.usd_axes import D6_AXES, UNLIMITED, report_unread_axes
 from pluriverse.importers.usd_source import UsdSource, authored
 from pluriverse.types import EqType, JointTargetMode, JointType
 
@@ -32,9 +33,6 @@ JOINT_KINDS = (
     "CustomJoint",
 )
 AXES = {"X": 0, "Y": 1, "Z": 2}
-D6_AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
-# Forces and limits from this value on mean "unlimited" in USD (the largest number in single precision).
-UNLIMITED = 3.0e38
 # Tolerated gap between the frames of a joint on the stage [m, rad]: files give five digits.
 GAP_TOLERANCE = 1e-3
 
@@ -234,8 +232,6 @@ class UsdJoints:
             return []
         limits = {_token(item.first): item.second for item in description.jointLimits}
         drives = {_token(item.first): item.second for item in description.jointDrives}
-        if "distance" in limits:
-            self.report.add("distance limit of a generic joint", joint.path, "it does not act")
         axes = []
         for index, token in enumerate(D6_AXES):
             limit = limits.get(token)
@@ -406,7 +402,9 @@ class UsdJoints:
         return authored(self.source.prims[path], *names)
 
     def _report(self, joint: UsdJoint) -> None:
-        description = joint.description
+        description, axes = joint.description, self._axes(joint)
+        free = [axis.token for axis in axes]
+        report_unread_axes(self.source.prims[joint.path], free, self.report, is_ball=self._is_ball(axes))
         if min(description.breakForce, description.breakTorque) < UNLIMITED:
             self.report.add("joint that breaks", joint.path, "it holds whatever the force")
         if joint.kind == "SphericalJoint":

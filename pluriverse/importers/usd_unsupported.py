@@ -7,6 +7,7 @@ import numpy as np
 
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_custom import UsdCustom
+from pluriverse.importers.usd_names import report_misnamed
 from pluriverse.importers.usd_source import GRAVITY_MAGNITUDE, UsdSource, applied_schemas, authored
 from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP
 
@@ -53,7 +54,11 @@ SCHEMAS = {
     "PhysxVehicle": "it is no vehicle",
     "PhysxForceAPI": "it exerts nothing",
     "PhysxSurfaceVelocityAPI": "its surface does not move",
-    "PhysicsDeformable": "it is not deformable",
+    **{
+        f"{start}{kind}Deformable": "it is not deformable"
+        for start in ("Physics", "OmniPhysics")
+        for kind in ("", "Volume", "Surface", "Curves")
+    },
 }
 # Types of prims that are not read.
 TYPES = {
@@ -66,7 +71,8 @@ TYPES = {
 
 
 def report_unsupported(source: UsdSource, report: ImportReport, custom: UsdCustom) -> None:
-    """Report attributes of other simulators' schemas on the stage that no reader has used."""
+    """Report what is misnamed on the stage, and attributes of other simulators that no reader has used."""
+    report_misnamed(source, report, custom, reported=(*TYPES, *SCHEMAS))
     for path, prim in source.prims.items():
         kind = str(prim.GetTypeName())
         for start, consequence in TYPES.items():
