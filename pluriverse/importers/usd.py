@@ -22,6 +22,7 @@ from pluriverse.importers.options import UsdOptions, UsdSettings
 from pluriverse.importers.path_resolver import PathResolver
 from pluriverse.importers.report import ImportReport
 from pluriverse.importers.usd_actuators import add_actuators
+from pluriverse.importers.usd_axes import report_limp_drives
 from pluriverse.importers.usd_bodies import UsdBody, add_links, fix_what_cannot_move, read_bodies
 from pluriverse.importers.usd_cameras import add_cameras
 from pluriverse.importers.usd_couplings import add_couplings
@@ -91,6 +92,7 @@ def import_usd(
     with usd_errors(stage.name):
         add_actuators(robot, stage, custom, report, armature_default=builder.default_joint_cfg.armature)
     give_drives("add_usd", robot, settings["drive_gains"], settings["effort_limit"])
+    report_limp_drives(robot, report)
     repair_masses(
         robot,
         report,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.importers.description import RobotDescription
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.importers.usd_source import applied_schemas, authored
 
@@ -67,6 +68,20 @@ def report_unread_axes(prim: Any, free: Sequence[str], report: ImportReport, *, 
                 f"{_INERT[kind]}: {consequence}",
                 ImportSeverity.LOSS if acts else ImportSeverity.NOTE,
             )
+
+
+def report_limp_drives(robot: RobotDescription, report: ImportReport) -> None:
+    """Warn of drives with gains that an effort limit of 0 keeps from acting, as authored."""
+    for joint in [*(link.joint for link in robot.links), *(loop.joint for loop in robot.loop_joints)]:
+        for dof in joint.dofs if joint.dof is None else [joint.dof]:
+            if dof.effort_limit == 0.0 and (dof.target_ke or dof.target_kd):
+                report.add(
+                    "drive with a force limit of 0",
+                    joint.label,
+                    "it exerts nothing; if that is a placeholder, leave physics:maxForce out, or pass "
+                    'effort_limit={"*": ...}',
+                    ImportSeverity.WARNING,
+                )
 
 
 def _misfit(prim: Any, kind: str, axis: str, free: Sequence[str]) -> str:

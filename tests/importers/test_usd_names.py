@@ -208,3 +208,15 @@ def test_schemas_with_reports_of_their_own_are_reported_once():
         "PhysicsSurfaceDeformableSimAPI",
         "PhysxPhysicsGearJoint",
     ]
+
+
+def test_a_drive_that_its_force_limit_keeps_from_acting_is_named():
+    """`physics:maxForce = 0` is a limit like any other, so the motion is as authored; often it is no wish."""
+    limp = drive("angular") + "float drive:angular:physics:maxForce = 0"
+    content = hinge(limp, ["PhysicsDriveAPI:angular"])
+    with pytest.warns(AssetWarning, match=r"drive with a force limit of 0 \(/j\): it exerts nothing"):
+        builder, _ = load(content, strict=True)
+    assert builder.joint_effort_limit[0] == 0.0
+    builder, report = load(content, strict=True, effort_limit={"*": 5.0})
+    assert builder.joint_effort_limit[0] == 5.0
+    assert not [entry for entry in report.entries if "force limit" in entry.feature]
