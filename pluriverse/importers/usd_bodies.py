@@ -185,6 +185,14 @@ def _read_joints(
                         value=target,
                         remedy="Correct the relationship; without a target it is the world.",
                     )
+                others = source.prims[path].GetRelationship(f"physics:body{side}").GetTargets()
+                if len(others) > 1:
+                    report.add(
+                        f"several targets of physics:body{side}",
+                        path,
+                        f"it is '{target}'",
+                        ImportSeverity.REPAIR,
+                    )
                 if end and end not in source.prims:
                     report.add(
                         "joint to a body that is left out",

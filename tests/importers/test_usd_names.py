@@ -4,7 +4,7 @@ import pytest
 
 from pluriverse import ModelBuilder
 from pluriverse.importers import AssetWarning, ImportSeverity, UnsupportedAssetError
-from tests.importers.usd_text import body, collider, joint, load, prim, stage
+from tests.importers.usd_text import at, body, collider, entries, joint, load, prim, stage
 
 pytest.importorskip("pxr", reason="usd-core is not installed: pip install pluriverse[usd]")
 
@@ -220,3 +220,12 @@ def test_a_drive_that_its_force_limit_keeps_from_acting_is_named():
     builder, report = load(content, strict=True, effort_limit={"*": 5.0})
     assert builder.joint_effort_limit[0] == 5.0
     assert not [entry for entry in report.entries if "force limit" in entry.feature]
+
+
+def test_the_second_of_two_targets_of_a_joint_is_named():
+    content = body("a", CUBE) + body("b", at(x=1.0) + CUBE) + joint("FixedJoint", "j", "", "/a")
+    content = content.replace("rel physics:body1 = </a>", "rel physics:body1 = [</a>, </b>]")
+    with pytest.warns(AssetWarning, match=r"several targets of physics:body1 \(/j\): it is '/a'"):
+        builder, report = load(content)
+    assert entries(report)["several targets of physics:body1"].severity is ImportSeverity.REPAIR
+    assert builder.joint_label[0] == "/j"
