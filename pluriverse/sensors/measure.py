@@ -182,7 +182,7 @@ def sum_touch(
     motion: SensedMotion,
     forces: SensedForces,
 ) -> float:
-    """Return the sum of the normal forces on a body whose line of action meets a zone."""
+    """Return the sum of the normal forces on a body where a ray along them, out of the body, meets a zone."""
     total = float(0.0)
     start = forces.contact_start[world]
     back = wp.transform_inverse(zone)
@@ -202,8 +202,8 @@ def sum_touch(
             continue
         point = 0.5 * point_in_world(body0, forces.point0[slot], motion.body_q)
         point += 0.5 * point_in_world(body1, forces.point1[slot], motion.body_q)
-        way = normal
-        if body0 == body:
+        way = normal  # out of the body, from shape 0 to shape 1
+        if body1 == body:
             way = -normal
         local_point = wp.transform_point(back, point)
         local_way = wp.transform_vector(back, way)

@@ -61,6 +61,21 @@ def test_ranges_are_those_of_mujoco():
     assert (np.einsum("ij,ij->i", normals[both], directions[both]) <= 0.0).all()
 
 
+def test_a_ray_without_end_misses_a_small_ellipsoid():
+    """Rays through the corners of its box, which pass beside it, meet nothing."""
+    builder = pv.ModelBuilder()
+    builder.add_shape_ellipsoid(-1, rx=0.02, ry=0.03, rz=0.02)
+    x, y = np.meshgrid([-0.018, 0.0, 0.018], [-0.027, 0.0, 0.027], indexing="ij")
+    origins = np.column_stack([x.ravel(), y.ravel(), np.full(9, 1.0)])
+    distance, shape, _ = RayCaster(builder.finalize("cpu")).cast(
+        0, origins, np.tile([0.0, 0.0, -1.0], (9, 1))
+    )
+    expected = np.full((3, 3), -1)
+    expected[1, :] = expected[:, 1] = 0
+    np.testing.assert_array_equal(shape, expected.ravel())
+    np.testing.assert_array_equal(np.isfinite(distance), shape == 0)
+
+
 def test_height_field_is_hit_where_its_triangles_are():
     """Rays straight down meet the interpolated height, in triangles cut from corner to corner."""
     heights = np.random.default_rng(3).uniform(0.0, 0.4, (9, 7))

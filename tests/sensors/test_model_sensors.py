@@ -295,6 +295,34 @@ def test_a_body_at_rest_reads_its_weight(solver_type):
         np.testing.assert_allclose(sensors["base"].numpy()[0], [0, 0, 2.0 * 9.81], rtol=1e-6)
 
 
+ZONES = """
+<mujoco><worldbody><geom type="plane" size="3 3 1"/><body pos="0 0 .1"><freejoint/>
+  <geom type="box" size=".1 .1 .1" mass="1"/>
+  <site name="above" size=".3" pos="0 0 .3"/><site name="below" size=".3" pos="0 0 -.5"/>
+  <site name="small" type="ellipsoid" size=".02 .02 .02" pos="0 0 -.2"/>
+  <site name="corner" type="ellipsoid" size=".02 .03 .02" pos=".1 .1 -.2"/></body></worldbody>
+<sensor><touch site="above"/><touch site="below"/><touch site="small"/><touch site="corner"/></sensor>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("solver_type", [pv.SolverSAP, pv.SolverMuJoCo])
+def test_touch_looks_for_its_zone_out_of_the_body(solver_type):
+    """A zone above a box on the ground reads nothing, one below its weight, an ellipsoid what it meets."""
+    reference = mujoco.MjModel.from_xml_string(ZONES)
+    data = mujoco.MjData(reference)
+    mujoco.mj_step(reference, data, 300)
+    builder = pv.ModelBuilder()
+    builder.add_mjcf(ZONES)
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, solver_type(model), dt=DT) as simulation:
+        sensors = simulation.sensors
+        simulation.step(300)
+        read = sensors.data.numpy()[0]
+    np.testing.assert_allclose(read, data.sensordata, rtol=1e-2, atol=1e-6)
+    np.testing.assert_allclose(read, [0.0, 9.81, 0.0, 9.81 / 4.0], rtol=1e-2, atol=1e-6)
+
+
 def test_sensors_of_worlds_do_not_depend_on_the_batch(fleet):
     """Every robot of the mixed batch, alone: equal bits; a world without a sensor reads NaN there."""
     model, models = fleet

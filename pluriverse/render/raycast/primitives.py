@@ -56,8 +56,10 @@ def ray_ellipsoid(origin: wp.vec3, direction: wp.vec3, size: wp.vec3) -> float:
     start = wp.cw_div(origin, size)
     way = wp.cw_div(direction, size)
     speed = wp.length(way)
-    way = way / speed
-    return ray_sphere(start, way, 1.0) / speed
+    result = ray_sphere(start, way / speed, 1.0)
+    if result < MISS:  # a miss has no length to scale
+        result = result / speed
+    return result
 
 
 @wp.func
