@@ -29,6 +29,8 @@ TRNTYPE: dict[int, int] = {
 }
 JOINT_TARGET, DIRECT, FURTHER = range(3)  # values of ctrl_source
 GENERAL = 2  # value of ctrl_type
+# Lengths of a path that MuJoCo computed twice are equal up to this, relative.
+ROUNDING = 1e-12
 
 
 def report_rows(source: MjcfSource, options: MjcfSettings, report: ImportReport) -> None:
@@ -215,12 +217,9 @@ class RowWriter:
 
     def _add_tendon(self, tendon: int, fixed: bool, first: int, count: int, owner: int) -> int:
         model = self._model
-        # A length that is not given is that at qpos0; those of spatial ones follow their bodies.
-        springlength = (
-            _given_length(model.tendon_lengthspring[tendon])
-            if fixed
-            else self._source.spec.tendons[tendon].springlength
-        )
+        springlength = _given_length(model.tendon_lengthspring[tendon])
+        if not fixed and self._rests_at_start(tendon):
+            springlength = np.full(2, NO_LENGTH)  # it follows edits of the bodies that the tendon passes
         rows = (
             {"tendon_joint": first, "tendon_wrap": -1}
             if fixed
@@ -251,6 +250,12 @@ class RowWriter:
             tendon_actuator_force_range=model.tendon_actfrcrange[tendon],
             tendon_actuator_force_limited=int(model.tendon_actfrclimited[tendon]),
         )
+
+    def _rests_at_start(self, tendon: int) -> bool:
+        """Return whether a tendon rests at the length that its path has at `qpos0`, whatever `springref`."""
+        authored = np.asarray(self._source.spec.tendons[tendon].springlength)
+        rest, start = self._model.tendon_lengthspring[tendon], self._model.tendon_length0[tendon]
+        return bool(np.all(authored == NO_LENGTH) and np.allclose(rest, start, rtol=ROUNDING, atol=0.0))
 
     def _target(self, actuator: int) -> tuple[int, int, int] | None:
         """Return the target of an actuator, a second target (-1 for none) and its articulation."""
