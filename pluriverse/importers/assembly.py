@@ -392,7 +392,7 @@ def _find_filtering_joints(robot: RobotDescription) -> list[bool]:
     The shapes of the asset are filtered pair by pair, see `_add_filters`. The flags of the joints do the same
     for shapes that are added to the links later.
     """
-    groups = find_rigid_groups(robot)
+    groups = find_rigid_groups(robot, mocap_moves=True)
     parents = find_group_parents(robot, groups)
     link_of = {id(shape): index for index, link in enumerate(robot.links) for shape in link.shapes}
     touching = {
@@ -419,7 +419,7 @@ def _add_filters(
     These are neighbours across one joint (links welded together count as one), excluded links and shapes, and
     pairs that the bit masks rule out. Shapes that the asset pairs explicitly always collide.
     """
-    groups = find_rigid_groups(robot)
+    groups = find_rigid_groups(robot, mocap_moves=True)
     parents = find_group_parents(robot, groups)
     excluded = {frozenset(pair) for pair in robot.excluded_pairs}
     excluded_shapes = {frozenset((id(a), id(b))) for a, b in robot.excluded_shapes}

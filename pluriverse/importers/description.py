@@ -249,6 +249,8 @@ class LinkDescription:
     """Whether the link only connects two joints of one body of the asset."""
     is_kinematic: bool = False
     """Whether the motion of the link is prescribed."""
+    is_mocap: bool = False
+    """Whether the link is a mocap body, which is fixed to the world but is no scenery to its neighbours."""
     custom: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Custom attributes of the body, by key."""
     origins: dict[Hashable, Frame] = dataclasses.field(default_factory=dict)

@@ -19,11 +19,16 @@ from pluriverse.model.attributes import GRAVITY_COMPENSATION
 from pluriverse.types import JointType
 
 
-def find_rigid_groups(robot: RobotDescription) -> list[int]:
-    """Return, per link, the first of the links welded together with it, or `WORLD` if that is the world."""
+def find_rigid_groups(robot: RobotDescription, *, mocap_moves: bool = False) -> list[int]:
+    """Return, per link, the first of the links welded together with it, or `WORLD` if that is the world.
+
+    Args:
+        robot: The robot.
+        mocap_moves: Whether mocap bodies count as ones that move, as they do where neighbours are filtered.
+    """
     groups: list[int] = []
     for index, link in enumerate(robot.links):
-        if link.joint.type is not JointType.FIXED:
+        if link.joint.type is not JointType.FIXED or (mocap_moves and link.is_mocap):
             groups.append(index)
         else:
             groups.append(WORLD if link.parent == WORLD else groups[link.parent])

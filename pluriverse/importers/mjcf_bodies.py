@@ -79,6 +79,7 @@ def add_links(
                 parent=parent,
                 joint=description,
                 mass_properties=_mass_properties(model, body, options["scale"]),
+                is_mocap=bool(model.body_mocapid[body] >= 0),
                 custom=options["custom"].of_body(body),
                 origins={("body", body): IDENTITY},
             )

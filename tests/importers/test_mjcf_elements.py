@@ -87,6 +87,10 @@ CONTACT_BITS = """<mujoco><worldbody>
     <body name="e"><joint axis="0 1 0"/><geom name="e" size="0.1"/>
       <body name="f"><joint axis="0 1 0"/><geom name="f" size="0.1" contype="0" conaffinity="4"/></body>
     </body></body>
+  <body name="hand" mocap="true"><geom name="hand" size="0.1"/>
+    <body name="grip"><geom name="grip" size="0.1"/>
+      <body name="i"><joint axis="0 1 0"/><geom name="i" size="0.1"/><body><geom name="iw" size="0.1"/></body>
+        <body name="k"><joint axis="0 1 0"/><geom name="k" size="0.1"/></body></body></body></body>
   <body name="g" pos="1 0 1"><freejoint/><geom name="g" size="0.1" contype="4" conaffinity="0"/></body>
   <body name="h" pos="2 0 1"><freejoint/><geom name="h" size="0.1" contype="0" conaffinity="0"/></body>
   </worldbody>
@@ -115,8 +119,9 @@ def model_pairs(builder):
     return pairs
 
 
+@pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
 def test_shapes_collide_as_contact_bits_exclusions_and_welds_say():
-    """The candidate pairs are MuJoCo's: bits, excluded bodies, welded bodies, parents, static scenery."""
+    """The candidate pairs are MuJoCo's: bits, excluded bodies, welded bodies, parents, scenery, mocap."""
     builder, _ = import_mjcf(CONTACT_BITS)
     expected = mujoco_pairs(mujoco.MjSpec.from_string(CONTACT_BITS).compile())
     assert frozenset(("floor", "a1")) in expected
@@ -130,6 +135,7 @@ def test_robot_has_mujocos_candidate_pairs(robot_assets):
     assert model_pairs(builder) == mujoco_pairs(mujoco.MjSpec.from_file(str(path)).compile())
 
 
+@pytest.mark.filterwarnings("ignore::pluriverse.importers.AssetWarning")
 def test_self_collisions_can_be_switched_off():
     """Then only pairs with the scenery are left."""
     builder, _ = import_mjcf(CONTACT_BITS, enable_self_collisions=False)
