@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from pluriverse.solvers.mujoco.attributes.namespace_rows import rows_of_worlds
-from pluriverse.solvers.mujoco.mapping.body_kernels import INERTIA_MIN, MASS_MIN
+from pluriverse.solvers.mujoco.mapping.body_kernels import LEAST, MASS_INSTEAD
 from pluriverse.solvers.mujoco.mapping.geoms import flat_shapes, geom_attributes
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
@@ -148,10 +148,11 @@ def _margins(options: MujocoOptions, plan: GroupPlan, group: MujocoGroup, rows: 
 
 
 def _clamped_masses(rows: ModelRows, plan: GroupPlan, group: MujocoGroup) -> str:
-    """Report bodies with less mass or inertia than MuJoCo accepts."""
+    """Report bodies whose mass or inertia is raised to what MuJoCo accepts."""
     moving = {joint.body for joint in plan.structure.joints}
     mass, moments = group.value("body_mass"), group.value("body_inertia")
-    light = np.flatnonzero(((mass <= MASS_MIN) | (moments <= INERTIA_MIN).any(axis=2)).any(axis=0)).tolist()
+    raised = _equal(mass, MASS_INSTEAD) | _equal(moments, LEAST).any(axis=2)
+    light = np.flatnonzero(raised.any(axis=0)).tolist()
     first = int(group.first_body[0])
     names = [
         rows.model.body_label[first + body.body]
@@ -160,7 +161,17 @@ def _clamped_masses(rows: ModelRows, plan: GroupPlan, group: MujocoGroup) -> str
     ]
     if not names:
         return ""
-    return f"body {_listed(names)} has no mass or inertia of its own; MuJoCo gets the least that it accepts."
+    return (
+        f"body {_listed(names)} has no mass or no inertia, nor has what is fixed to it. MuJoCo gets "
+        f"{MASS_INSTEAD:g} kg or {LEAST:g} kg·m², with the drag of a box of up to "
+        f"{1e3 * np.sqrt(6.0 * LEAST / MASS_INSTEAD):.2g} mm in a fluid. Give it both if that matters."
+    )
+
+
+def _equal(values: np.ndarray, number: float) -> np.ndarray:
+    """Return where values are a number, up to the rounding of single precision."""
+    result: np.ndarray = np.isclose(values, number, rtol=1e-6, atol=0.0)
+    return result
 
 
 def _pairs(rows: ModelRows, options: MujocoOptions, plan: GroupPlan) -> str:

@@ -37,16 +37,18 @@ from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePl
 # Off-diagonal entries up to this size, relative to the largest moment, are single-precision rounding
 # (2**-24); the axes of the body then count as principal.
 DIAGONAL_ROUNDING = 2.0**-24
-# Mass [kg] and moment of inertia [kg·m²] given to a moving body without them: MuJoCo refuses less than 1e-15.
-# Its joints have armature or carry bodies with mass, else the model would have been refused.
-MASS_MIN = 1e-12
-INERTIA_MIN = 1e-14
+# Moving bodies need mass and moments of inertia, of their own or of what is fixed to them: MuJoCo refuses
+# less than 1e-15 kg or kg·m². One without has joints with armature, or carries bodies with mass, else the
+# model would have been refused. It gets the least moments, and so much mass that in a fluid it has the drag
+# of a small box: MuJoCo's has sides of sqrt(6 I / m) = 3.5 mm, while 1e-12 kg would make it 11 cm.
+LEAST = 2e-15
+MASS_INSTEAD = 1e-9
 # Relative amount by which the largest moment of a thin body stays below the sum of the others: a few
 # double-precision roundings, since MuJoCo compares exactly.
 THIN_ROUNDING = 1e-14
 _OFF_DIAGONAL = wp.constant(wp.float64(DIAGONAL_ROUNDING))
-_MASS_MIN = wp.constant(wp.float64(MASS_MIN))
-_INERTIA_MIN = wp.constant(wp.float64(INERTIA_MIN))
+_LEAST = wp.constant(wp.float64(LEAST))
+_MASS_INSTEAD = wp.constant(wp.float64(MASS_INSTEAD))
 _NAN = wp.constant(wp.float64(float("nan")))
 _THIN = wp.constant(wp.float64(1.0 - THIN_ROUNDING))
 
@@ -57,6 +59,7 @@ class BodyMaps:
 
     source: wp.array[int]  # [nbody] world-local body, -1 for none
     moves: wp.array[int]  # [nbody] whether it has joints
+    weld: wp.array[int]  # [nbody] first of the bodies welded together with it, 0 for the world
     is_free: wp.array[int]  # [nbody] whether its pose is that of a free joint
     mocap: wp.array[int]  # [nbody] mocap body, -1 for none
     mocap_count: int
@@ -88,6 +91,7 @@ def make_body_maps(plan: StructurePlan, device: Any) -> BodyMaps:
     for name, values in {
         "source": [-1 if body is None else body.body for body in bodies],
         "moves": moves,
+        "weld": plan.body_weld,
         "is_free": free,
         "mocap": mocap,
         "chain_start": _starts(chains),
@@ -127,6 +131,38 @@ def principal_axes(tensor: wp.mat33d):
     if wp.determinant(axes) < wp.float64(0.0):  # a rotation, not a reflection
         axes = -axes
     return moments, wp.normalize(wp.quat_from_matrix(axes))
+
+
+@wp.func
+def symmetric(given: wp.mat33):
+    """Return the symmetric part of an inertia in double precision, and its largest entry."""
+    tensor = wp.mat33d()
+    largest = wp.float64(0.0)
+    for i in range(3):
+        for j in range(3):
+            tensor[i, j] = wp.float64(0.5) * (wp.float64(given[i, j]) + wp.float64(given[j, i]))
+            largest = wp.max(largest, wp.abs(tensor[i, j]))
+    return tensor, largest
+
+
+@wp.func
+def carries_mass(
+    body: int,
+    first_body: int,  # of the world
+    maps: BodyMaps,
+    body_mass: wp.array[float],  # [body] kg
+    body_inertia: wp.array[wp.mat33],  # [body] kg m^2
+) -> bool:
+    """Return whether a body of MuJoCo that is welded to a moving one has the mass that it needs."""
+    found = bool(False)
+    for part in range(body + 1, maps.source.shape[0]):
+        if maps.weld[part] == body and not found:
+            flat = first_body + maps.source[part]
+            if wp.float64(body_mass[flat]) > _LEAST:
+                tensor, _largest = symmetric(body_inertia[flat])
+                moments, _rotation = principal_axes(tensor)
+                found = wp.min(moments) > _LEAST
+    return found
 
 
 @functools.cache
@@ -171,15 +207,11 @@ def body_kernels(real: Any) -> SimpleNamespace:
                 continue
             flat = topology.world_body[world] + maps.source[body]
             mass = wp.float64(body_mass[flat])
-            given = body_inertia[flat]
-            tensor = wp.mat33d()
-            largest = wp.float64(0.0)
+            tensor, largest = symmetric(body_inertia[flat])
             given_sum = mass
             for i in range(3):
                 for j in range(3):
-                    given_sum += wp.float64(given[i, j])
-                    tensor[i, j] = wp.float64(0.5) * (wp.float64(given[i, j]) + wp.float64(given[j, i]))
-                    largest = wp.max(largest, wp.abs(tensor[i, j]))
+                    given_sum += tensor[i, j]
             moments = wp.vec3d(tensor[0, 0], tensor[1, 1], tensor[2, 2])
             rotation = wp.quatd(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
             off = wp.max(wp.abs(tensor[0, 1]), wp.max(wp.abs(tensor[0, 2]), wp.abs(tensor[1, 2])))
@@ -190,10 +222,12 @@ def body_kernels(real: Any) -> SimpleNamespace:
             total = moments[0] + moments[1] + moments[2]
             for k in range(3):
                 moments[k] = wp.min(moments[k], _THIN * (total - moments[k]))
-            if maps.moves[body] != 0:
-                mass = wp.max(mass, _MASS_MIN)
+            needs = maps.moves[body] != 0 and (mass < _LEAST or wp.min(moments) < _LEAST)
+            if needs and not carries_mass(body, topology.world_body[world], maps, body_mass, body_inertia):
+                if mass < _LEAST:
+                    mass = _MASS_INSTEAD
                 for k in range(3):
-                    moments[k] = wp.max(moments[k], _INERTIA_MIN)
+                    moments[k] = wp.max(moments[k], _LEAST)
             if not wp.isfinite(given_sum):
                 mass = _NAN  # bounds hide what is no number; with this MuJoCo stops the world
             entry = row * count + body
