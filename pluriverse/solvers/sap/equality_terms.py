@@ -51,6 +51,9 @@ SPAN_TAU = wp.constant(2.0)
 # Acceleration [m/s²] from which the largest velocity of a constraint follows: that of the Earth in any scene,
 # as it only says what is fast.
 PULL = 9.81
+# How many times less inertia motions that hardly move what is held may have than diag(A) tells: those of a
+# chain of six light links, whose hand is welded out of its reach, some ten times.
+INNER = wp.constant(10.0)
 # Velocity [m/s] of a bound that is absent.
 NO_BOUND = wp.constant(-1e30)
 
@@ -106,14 +109,27 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         return factor * axis
 
     @wp.func(inline=True)
-    def approach(rate: real, error: vec3, pull: real, swept: real) -> vec3:
-        """Return the velocity that is to undo an error: -error `rate`, or slower if the error is large."""
-        result = -rate * error
+    def asked_share(rate: real, error: vec3, pull: real, swept: real) -> real:
+        """Return which part of the velocity -error `rate` is to undo an error: less than 1 if it is large."""
         size = wp.length(error)
         fastest = wp.sqrt(real(2.0) * pull * size) + swept
+        result = real(1.0)
         if rate * size > fastest:
-            result = -(fastest / size) * error
+            result = fastest / (rate * size)
         return result
+
+    @wp.func(inline=True)
+    def firmness(share: real, speed: real, curvature: real, dt: real) -> real:
+        """Return which part of its stiffness a constraint keeps that asks for a `share` of its velocity.
+
+        Where nothing can undo an error, bodies come near the pose of least error. At a distance x from it, in
+        a velocity u, the error shrinks at K x u only, as their points go on curves of curvature K. So a stiff
+        constraint that asks for `speed` makes u = speed / (K x): it throws the bodies to the other side, and
+        back in the next step. With R = w K dt `speed`, u = K x speed / (K² x² + R / w) is at most x / dt, and
+        they come to rest.
+        """
+        soft = real(INNER) * (real(1.0) - share) * curvature * dt * speed
+        return real(NEAR_RIGID) / (real(NEAR_RIGID) + soft)
 
     @wp.func(inline=True)
     def swept_rates(rate: vec6, arm: vec3) -> vec2:
@@ -319,6 +335,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     dof2 = last_free_dof(topology, dynamics, world, node2)
                     W, W_angular = mat33(), mat33()
                     compliance, compliance_angular = real(0.0), real(0.0)
+                    moved, turned = real(0.0), real(0.0)
                     a, b = int(dof1), int(dof2)
                     while a >= 0 or b >= 0:
                         dof = wp.max(a, b)
@@ -343,6 +360,8 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                             a = up
                         compliance_angular += inverse * wp.dot(omega, omega)
                         W += inverse * wp.outer(point, point)
+                        moved += inverse * wp.dot(point, point)
+                        turned += inverse * wp.dot(spin, spin)
                         spin = projector * spin
                         W_angular += inverse * wp.outer(spin, spin)
                     size = wp.max(projector[0, 0] + projector[1, 1] + projector[2, 2], real(1.0))
@@ -360,6 +379,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     if w_angular > real(IMMOBILE) * compliance_angular:
                         stiffness_angular = scale / (real(NEAR_RIGID) * w_angular)
 
+                    rigid = stiffness_linear
                     sap.equality[index].kind = BODIES
                     sap.equality[index].node1 = node1
                     sap.equality[index].node2 = node2
@@ -376,12 +396,19 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         swept += swept_rates(vec6(dynamics.node_velocity[node0 + node1]), arm1)
                     if node2 >= 0:
                         swept += swept_rates(vec6(dynamics.node_velocity[node0 + node2]), arm2)
-                    linear_bias = approach(rate, apart, pull, dt * swept[0])
-                    angular_bias = -rate * misfit
+                    share = asked_share(rate, apart, pull, dt * swept[0])
+                    share_angular = real(1.0)
                     if w > real(0.0):
                         # The same at the radius of gyration that the constraint knows of.
                         twist = pull * wp.sqrt(w_angular / w)
-                        angular_bias = approach(rate, misfit, twist, dt * swept[1])
+                        share_angular = asked_share(rate, misfit, twist, dt * swept[1])
+                    linear_bias = -(share * rate) * apart
+                    angular_bias = -(share_angular * rate) * misfit
+                    if share < real(1.0) and moved > real(0.0):
+                        curvature = wp.sqrt(turned / moved)
+                        stiffness_linear *= firmness(share, wp.length(linear_bias), curvature, dt)
+                    if share_angular < real(1.0):
+                        stiffness_angular *= firmness(share_angular, wp.length(angular_bias), real(1.0), dt)
                     sap.equality[index].bias = vec6(
                         angular_bias[0],
                         angular_bias[1],
@@ -391,6 +418,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                         linear_bias[2],
                     )
                     if kind == EqType.DISTANCE:
+                        stiffness_linear = rigid
                         least = float(inputs.polycoef[index, 0])
                         most = float(inputs.polycoef[index, 1])
                         if joint >= 0:
