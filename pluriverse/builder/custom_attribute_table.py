@@ -4,6 +4,7 @@ from collections.abc import ItemsView, Mapping
 from typing import Any
 
 from pluriverse.builder.custom_attribute import CustomAttribute
+from pluriverse.types import Entity
 
 
 class CustomAttributeTable(dict[str, CustomAttribute]):
@@ -13,6 +14,25 @@ class CustomAttributeTable(dict[str, CustomAttribute]):
     copies for each of many assets would cost more than all else. A look-up makes a shared one the builder's
     own, so that its values can be written to; `read` does not.
     """
+
+    def __init__(self, *positional: Any, **named: Any) -> None:
+        super().__init__(*positional, **named)
+        self._keys_of: dict[Entity | str, list[str]] = {}
+        self._count_then = 0
+
+    def keys_of(self, frequency: Entity | str) -> list[str]:
+        """Return the keys of the attributes of a frequency."""
+        # Attributes are declared, and never taken away.
+        if self._count_then != len(self):
+            self._keys_of = {}
+            for key, attribute in self.read_all():
+                self._keys_of.setdefault(attribute.frequency, []).append(key)
+            self._count_then = len(self)
+        return self._keys_of.get(frequency, [])
+
+    def read_of(self, frequency: Entity | str) -> list[CustomAttribute]:
+        """Return the attributes of a frequency, to be read only."""
+        return [dict.__getitem__(self, key) for key in self.keys_of(frequency)]
 
     def share(self, declarations: Mapping[str, CustomAttribute]) -> None:
         """Add declarations that are not there, without copies; their columns must be marked as shared."""

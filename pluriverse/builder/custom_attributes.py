@@ -92,9 +92,8 @@ def get_custom_attributes_by_frequency(
     builder: BuilderTables, frequencies: Sequence[Entity | str]
 ) -> list[CustomAttribute]:
     """Return the declared attributes of the given frequencies."""
-    return [
-        attribute for attribute in builder.custom_attributes.values() if attribute.frequency in frequencies
-    ]
+    table = builder.custom_attributes
+    return [table[key] for frequency in dict.fromkeys(frequencies) for key in table.keys_of(frequency)]
 
 
 def get_custom_frequency_keys(builder: BuilderTables) -> set[str]:
@@ -158,8 +157,8 @@ def add_custom_rows(builder: BuilderTables, given: Mapping[str, Any]) -> dict[st
 def rows_of(builder: BuilderTables, frequency: str) -> Table:
     """Return the rows of a custom frequency, including those written to `values` directly."""
     table = builder.custom_rows[frequency]
-    columns = (attribute.column for attribute in get_custom_attributes_by_frequency(builder, [frequency]))
-    missing = max((column.size for column in columns), default=0) - len(table)
+    sizes = (attribute.column.size for attribute in builder.custom_attributes.read_of(frequency))
+    missing = max(sizes, default=0) - len(table)
     if missing > 0:
         added = table.extend(missing)
         table.view("world")[added] = builder.current_world
