@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.importers.actuator_drives import ActuatorTerm, set_drive, symmetric_limit
-from pluriverse.importers.description import RobotDescription
+from pluriverse.importers.description import DofDescription, RobotDescription
 from pluriverse.importers.mjcf_enums import MjJoint, MjTrn
 from pluriverse.importers.mjcf_rows import actuator_count, unkept_actuator
 from pluriverse.importers.mjcf_source import MjcfSource
@@ -21,7 +21,6 @@ from pluriverse.importers.mjcf_tendon_levers import is_fixed_tendon, passes_rota
 from pluriverse.importers.options import MjcfSettings
 from pluriverse.importers.report import ImportReport, ImportSeverity
 from pluriverse.mujoco_attributes.choices import BIAS_AFFINE, BIAS_NONE, GAIN_AFFINE, GAIN_FIXED
-from pluriverse.types import JointTargetMode
 
 
 def add_drives(
@@ -41,6 +40,7 @@ def add_drives(
     """
     model = source.model
     terms: dict[int, list[ActuatorTerm]] = {}
+    driving: set[int] = set()
     servos: dict[int, int] = {}
     namespace = options["custom"].namespace
     if namespace.is_asked:
@@ -69,6 +69,7 @@ def add_drives(
             continue
         control = float(controls[model.actuator_ctrladr[actuator]])
         limit = _force_limit(model, actuator, name, report)
+        driving.add(actuator)
         for joint, lever in levers.items():
             term = _term(model, actuator, name, control, lever, limit, report)
             terms.setdefault(joint, []).append(term)
@@ -82,11 +83,8 @@ def add_drives(
         length = options["scale"] if model.jnt_type[joint] == MjJoint.SLIDE else 1.0
         set_drive(dof, parts, model.joint(joint).name or f"joint {joint}", length, report)
         if model.jnt_actfrclimited[joint]:
-            low, high = model.jnt_actfrcrange[joint]
-            if dof.mode is not JointTargetMode.NONE:
-                limit = float(max(abs(low), abs(high)))
-                dof.effort_limit = limit if dof.effort_limit is None else min(dof.effort_limit, limit)
-    _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), report, for_mujoco=namespace.is_asked)
+            _limit_sum(model, joint, dof, driving, options, report)
+    _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), options, report)
     return servos
 
 
@@ -151,7 +149,6 @@ def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescript
         actuator for actuator in range(actuator_count(model)) if not is_switched_off(model, actuator)
     ]
     on_joints = [actuator for actuator in acting_at_all if _is_on_joint(model, actuator)]
-    only_on_joints = len(on_joints) == len(acting_at_all)
     acting = Counter(int(model.actuator_trnid[actuator, 0]) for actuator in on_joints)
     result = {}
     for actuator in on_joints:
@@ -165,8 +162,10 @@ def _find_servos(model: Any, link_of_joint: dict[int, int], robot: RobotDescript
             and int(model.actuator_biastype[actuator]) == BIAS_AFFINE
             and int(model.actuator_dyntype[actuator]) == 0
             and bias[0] == 0.0
-            # The effort limit of a drive applies to its joint, and would also limit the forces of tendons.
-            and (not model.actuator_forcelimited[actuator] or (low == -high and only_on_joints))
+            and (
+                not model.actuator_forcelimited[actuator]
+                or (low == -high and (not model.jnt_actfrclimited[joint] or _is_slack(model, joint, high)))
+            )
             and not any(
                 _has(model, field, actuator) for field in ("damping", "dampingpoly", "armature", "delay")
             )
@@ -199,9 +198,8 @@ def _limit_direct_efforts(
     link_of_joint: dict[int, int],
     robot: RobotDescription,
     driven: Collection[int],
+    options: MjcfSettings,
     report: ImportReport,
-    *,
-    for_mujoco: bool,
 ) -> None:
     """Limit the sum of the efforts on joints without a drive by `actuatorfrcrange`.
 
@@ -212,15 +210,54 @@ def _limit_direct_efforts(
         if dof is None or joint in driven:
             continue
         if not model.jnt_actfrclimited[joint]:
-            if for_mujoco:
+            if options["custom"].namespace.is_asked:
                 dof.effort_limit = np.inf
             continue
-        low, high = (float(bound) for bound in model.jnt_actfrcrange[joint])
-        name = model.joint(joint).name or f"joint {joint}"
         if dof.target_ke:
+            name = model.joint(joint).name or f"joint {joint}"
             report.add("actuatorfrcrange of a joint with a spring", name, "its effort has no limit")
             continue
-        dof.effort_limit = symmetric_limit(low, high, name, "actuatorfrcrange", report)
+        _limit_sum(model, joint, dof, (), options, report)
+
+
+def _limit_sum(
+    model: Any,
+    joint: int,
+    dof: DofDescription,
+    driving: Collection[int],
+    options: MjcfSettings,
+    report: ImportReport,
+) -> None:
+    """Limit the sum of the efforts on a joint by its `actuatorfrcrange`.
+
+    Args:
+        model: MuJoCo's model.
+        joint: Index of the joint.
+        dof: What becomes of it.
+        driving: Actuators that are drives, of this or other joints.
+        options: Options of the import.
+        report: Report of the import.
+    """
+    if dof.effort_limit is not None and _is_slack(model, joint, dof.effort_limit, driving):
+        return
+    low, high = (float(bound) for bound in model.jnt_actfrcrange[joint])
+    name = model.joint(joint).name or f"joint {joint}"
+    limit = symmetric_limit(low, high, name, "actuatorfrcrange", report)
+    dof.effort_limit = limit if dof.effort_limit is None else min(dof.effort_limit, limit)
+    dof.custom.update(options["custom"].namespace.selected(jnt_actfrclimited=True))
+
+
+def _is_slack(model: Any, joint: int, limit: float, driving: Collection[int] = ()) -> bool:
+    """Return whether actuators of at most `limit` [N or N·m] never reach the range of their joint.
+
+    What tendons, sites and bodies pass on to the joint adds to it, and so does its compensation of gravity.
+    """
+    if limit > np.abs(model.jnt_actfrcrange[joint]).min() or model.jnt_actgravcomp[joint]:
+        return False
+    return all(
+        _is_on_joint(model, actuator) or actuator in driving or is_switched_off(model, actuator)
+        for actuator in range(actuator_count(model))
+    )
 
 
 def _unsupported(

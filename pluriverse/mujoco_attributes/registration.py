@@ -96,6 +96,7 @@ JOINT_DOF = (
     Entry("dof_springref", float, 0.0, "springref"),
     Entry("dof_ref", float, 0.0, "ref"),
     Entry("jnt_actgravcomp", bool, False, "actuatorgravcomp"),
+    Entry("jnt_actfrclimited", bool, False),  # whether `joint_effort_limit` bounds all actuators together
     Entry("joint_dof_label", str, ""),
 )
 EQUALITY = (

@@ -166,7 +166,7 @@ def test_tendons_pairs_and_actuators_refer_to_what_was_added(hand):
         ('<velocity joint="j3" kv="20"/><position joint="j1" kp="5"/>', [0, 0]),
         ('<position joint="j3" kp="20" forcerange="-3 2"/>', [1]),  # a drive is as strong both ways
         ('<position joint="j3" kp="20"/><motor joint="j3"/>', [1, 1]),  # a joint has one drive
-        ('<position joint="j3" kp="20" forcerange="-3 3"/><motor tendon="ts"/>', [1, 1]),
+        ('<position joint="j3" kp="20" forcerange="-3 3"/><motor tendon="ts"/>', [0, 1]),
         ('<position joint="j3" kp="20"/><motor tendon="ts"/>', [0, 1]),
         ('<general joint="j3" gainprm="20" biastype="affine" biasprm="1 -20 0"/>', [1]),
         ('<position joint="j3" kp="20" timeconst="0.1"/>', [1]),

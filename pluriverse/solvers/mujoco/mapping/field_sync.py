@@ -15,15 +15,15 @@ import warp as wp
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model
 from pluriverse.model.world_selection import WorldSelection
-from pluriverse.solvers.mujoco.attributes.actuators import driven_dofs
 from pluriverse.solvers.mujoco.engine import Engine
 from pluriverse.solvers.mujoco.mapping.conversion import compile_group
+from pluriverse.solvers.mujoco.mapping.drives import bounded_joints
 from pluriverse.solvers.mujoco.mapping.fields import keep_free_of_trees, set_shortcuts
 from pluriverse.solvers.mujoco.mapping.geoms import MESH, flat_shapes
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_fields import margins_are_kept
 from pluriverse.solvers.mujoco.mapping.group_kernels import READ_FIELDS, GroupKernels
-from pluriverse.solvers.mujoco.mapping.joints import first_dofs, scalar_joints
+from pluriverse.solvers.mujoco.mapping.joints import scalar_joints
 from pluriverse.solvers.mujoco.mapping.layout import compiled_layout
 from pluriverse.solvers.mujoco.mapping.mesh_assets import MeshAsset, find_assets
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
@@ -325,7 +325,6 @@ def _open_ranges(rows: ModelRows, group: MujocoGroup, names: frozenset[str]) -> 
     if names & {"joint_limit_lower", "joint_limit_upper"}:
         model.jnt_limited[scalar] = 1
     if "joint_effort_limit" in names:
-        driven = np.isin(first_dofs(plan), [*group.plan.drives.dof, *driven_dofs(rows, group.worlds)])
-        model.jnt_actfrclimited[scalar & driven] = 1
-        ball = np.flatnonzero(np.array(group.plan.drives.axis_index, dtype=np.int64) >= 0)
-        model.actuator_forcelimited[ball] = 1
+        drives = group.plan.drives
+        model.jnt_actfrclimited[bounded_joints(rows, plan, drives, group.worlds)] = 1
+        model.actuator_forcelimited[np.flatnonzero(drives.is_bounded)] = 1

@@ -19,8 +19,8 @@ An engine writes the following before a step:
   (`mocap_pose` gives all of them). They change only by `notify_model_changed(JOINT_PROPERTIES)`.
 - Controls. `ctrl[position_ctrl[dof]] = joint_target_pos + joint_act / target_ke`,
   `ctrl[velocity_ctrl[dof]] = joint_target_vel`, `ctrl[effort_ctrl[dof]] = joint_act`; where there is a
-  velocity control and no position control, it takes `joint_target_vel + joint_act / target_kd`. Both
-  actuators of a dof, if it has two, are limited together (`jnt_actfrcrange`). Where the gain is 0,
+  velocity control and no position control, it takes `joint_target_vel + joint_act / target_kd`. What the
+  effort limit bounds, the actuator or its joint, `drives` says. Where the gain is 0,
   `joint_act` belongs into `qfrc_applied`. Those of general actuators are copied unchanged:
   `ctrl[direct_ctrl] = control.mujoco.ctrl[direct_row]`.
 - Applied forces. `joint_f` of `SCALAR` goes to `qfrc_applied` unchanged. That of `BALL` is a torque in the

@@ -11,7 +11,7 @@ import numpy as np
 
 from pluriverse.solvers.mujoco.attributes.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.attributes.tendons import authored_limit_solref
-from pluriverse.solvers.mujoco.mapping.drives import effort_limited_drives
+from pluriverse.solvers.mujoco.mapping.drives import effort_limits
 from pluriverse.solvers.mujoco.mapping.equality import authored_constraints
 from pluriverse.solvers.mujoco.mapping.fields import (
     FieldTable,
@@ -24,9 +24,9 @@ from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_kernels import GroupKernels, compiled_kernels, update_table
 from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
 from pluriverse.solvers.mujoco.mapping.joints import (
-    find_limited,
     joint_attributes,
     kinematic_dofs,
+    limited_joints,
 )
 from pluriverse.solvers.mujoco.mapping.mesh_assets import check_assets
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
@@ -176,13 +176,13 @@ def _keep_extra(group: MujocoGroup, extra: dict[str, np.ndarray], flags: ModelFl
 def _limit_joints(group: MujocoGroup, rows: ModelRows) -> set[str]:
     """Enable limits of joints and drives that had none in any world so far."""
     plan: GroupPlan = group.plan
-    limited, force_limited = find_limited(rows, plan.structure, plan.worlds)
+    bounded_joints, bounded_drives = effort_limits(rows, plan.structure, plan.drives, plan.worlds)
     drives = np.zeros(len(group.model.actuator_forcelimited), dtype=bool)
-    drives[: len(plan.drives)] = effort_limited_drives(rows, plan.drives, plan.worlds)
+    drives[: len(plan.drives)] = bounded_drives
     changed = set()
     for name, mask in (
-        ("jnt_limited", limited),
-        ("jnt_actfrclimited", force_limited),
+        ("jnt_limited", limited_joints(rows, plan.structure, plan.worlds)),
+        ("jnt_actfrclimited", bounded_joints),
         ("actuator_forcelimited", drives),
     ):
         field = getattr(group.model, name)

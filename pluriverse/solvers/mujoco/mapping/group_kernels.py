@@ -18,7 +18,7 @@ from pluriverse.solvers.mujoco.mapping.constraint_kernels import (
     constraint_kernels,
     make_constraint_maps,
 )
-from pluriverse.solvers.mujoco.mapping.drives import effort_limited_drives
+from pluriverse.solvers.mujoco.mapping.drives import effort_limits
 from pluriverse.solvers.mujoco.mapping.fields import FieldTable
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
 from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
@@ -28,7 +28,7 @@ from pluriverse.solvers.mujoco.mapping.joint_kernels import (
     joint_kernels,
     make_joint_maps,
 )
-from pluriverse.solvers.mujoco.mapping.joints import find_limited
+from pluriverse.solvers.mujoco.mapping.joints import limited_joints
 from pluriverse.solvers.mujoco.mapping.layout import (
     EQUALITY_DATA,
     FieldLayout,
@@ -92,7 +92,9 @@ class GroupKernels:
     def assign_plan(self, rows: ModelRows) -> None:
         """Copy the inputs of a group that is not compiled yet."""
         plan, device = self._plan, self._model.device
-        assign_limited(self._joints, *find_limited(rows, plan.structure, plan.worlds), device)
+        limited = limited_joints(rows, plan.structure, plan.worlds)
+        bounded, _ = effort_limits(rows, plan.structure, plan.drives, plan.worlds)
+        assign_limited(self._joints, limited, bounded, device)
         assign_materials(self.shapes, rows, plan, margins=False)
 
     def assign_group(self, rows: ModelRows, group: MujocoGroup, *, margins: bool) -> None:
@@ -212,8 +214,7 @@ def describe_worlds(rows: ModelRows, plan: GroupPlan) -> dict[str, np.ndarray]:
     Poses of meshes are those of their shapes; MuJoCo's compiler moves them to the centres of the meshes.
 
     Returns:
-        Fields by name, shape [row, entity, ...], and `drive_limited`, whether the actuator of each drive is
-        limited itself, shape [actuator].
+        Fields by name, shape [row, entity, ...].
     """
     structure, drives, layout = plan.structure, len(plan.drives), planned_layout(plan)
     body, joint, dof, geom = (
@@ -244,7 +245,6 @@ def describe_worlds(rows: ModelRows, plan: GroupPlan) -> dict[str, np.ndarray]:
         for name, shape in shapes.items()
     }
     _launch_on_host(kernels, rows, result, DESCRIBED)
-    result["drive_limited"] = effort_limited_drives(rows, plan.drives, plan.worlds)
     return result
 
 

@@ -54,9 +54,10 @@ def compiled_numbers(rows: ModelRows, worlds: np.ndarray) -> np.ndarray:
     values = rows.custom("sleep_policy", "body", worlds)
     if values is not None:
         columns.append(values)
-    values = rows.custom("jnt_actgravcomp", "dof", worlds)
-    if values is not None:
-        columns.append(values.reshape(len(worlds), -1).astype(np.int64))
+    for name in ("jnt_actgravcomp", "jnt_actfrclimited"):
+        values = rows.custom(name, "dof", worlds)
+        if values is not None:
+            columns.append(values.reshape(len(worlds), -1).astype(np.int64))
     return np.concatenate([column.reshape(len(worlds), -1) for column in columns], axis=1)
 
 

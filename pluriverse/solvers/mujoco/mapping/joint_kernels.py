@@ -53,7 +53,7 @@ class JointMaps:
     joint_qvel: wp.array[int]  # [njnt]
     is_scalar: wp.array[int]  # [njnt]
     limited: wp.array[int]  # [njnt] whether it has a range
-    force_limited: wp.array[int]  # [njnt] whether its drives have one
+    force_limited: wp.array[int]  # [njnt] whether an effort limit bounds it
     dof_public: wp.array[int]  # [nv] world-local
     dof_child: wp.array[int]  # [nv] world-local body that moves
     # drives, [drive]
@@ -61,6 +61,7 @@ class JointMaps:
     drive_dof: wp.array[int]
     drive_joint: wp.array[int]  # world-local
     drive_axis_index: wp.array[int]  # -1: not of a ball joint
+    drive_is_bounded: wp.array[int]  # whether the effort limit bounds it, and not its joint
     actuator_count: int
     public_count: int  # joints of a world
     # limits, [row joint]
@@ -85,13 +86,14 @@ def make_joint_maps(plan: StructurePlan, drives: DrivePlan, actuator_count: int,
         "drive_dof": drives.dof,
         "drive_joint": [plan.joints[joint].joint for joint in joints],
         "drive_axis_index": drives.axis_index,
+        "drive_is_bounded": drives.is_bounded,
     }.items():
         setattr(maps, name, to_device(values, device))
     return maps
 
 
 def assign_limited(maps: JointMaps, limited: np.ndarray, force_limited: np.ndarray, device: Any) -> None:
-    """Write into maps which joints have limits, and whose drives have, shape [njnt] each."""
+    """Write into maps which joints have limits, and which an effort limit bounds, shape [njnt] each."""
     assign_inplace(maps, "limited", limited.astype(np.int32), wp.int32, device)
     assign_inplace(maps, "force_limited", force_limited.astype(np.int32), wp.int32, device)
 
@@ -214,17 +216,17 @@ def joint_kernels(real: Any) -> SimpleNamespace:
             write(fields.actuator_gainprm, _PRM * entry, gain)
             write(fields.actuator_biasprm, _PRM * entry + 1, stiffness)
             write(fields.actuator_biasprm, _PRM * entry + 2, damping)
-            if drive_axis_index >= 0:
+            if maps.drive_is_bounded[drive] != 0:
                 effort = wp.min(wp.float64(joint_effort_limit[flat]), _UNLIMITED)
                 write(fields.actuator_forcerange, 2 * entry, -effort)
                 write(fields.actuator_forcerange, 2 * entry + 1, effort)
-                if row_rotation.shape[0] > 0:
-                    unit = wp.vec3d()
-                    unit[drive_axis_index] = wp.float64(1.0)
-                    rotation = row_rotation[row * maps.public_count + maps.drive_joint[drive]]
-                    axis = rotated(rotation, unit)
-                    for k in range(3):
-                        write(fields.actuator_gear, _GEAR * entry + k, axis[k])
+            if drive_axis_index >= 0 and row_rotation.shape[0] > 0:
+                unit = wp.vec3d()
+                unit[drive_axis_index] = wp.float64(1.0)
+                rotation = row_rotation[row * maps.public_count + maps.drive_joint[drive]]
+                axis = rotated(rotation, unit)
+                for k in range(3):
+                    write(fields.actuator_gear, _GEAR * entry + k, axis[k])
 
     @wp.kernel(enable_backward=False, module=module)
     def update_limits(

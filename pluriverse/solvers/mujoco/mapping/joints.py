@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from pluriverse.mujoco_attributes.choices import DEFAULT_SOLIMP, DEFAULT_SOLREF, SolrefMode
-from pluriverse.solvers.mujoco.attributes.actuators import driven_dofs
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint, StructurePlan, dof_joints, public_dofs
-from pluriverse.types import BodyFlags, JointTargetMode
+from pluriverse.types import BodyFlags
 
 # Limits [m or rad] from this value on count as none; the builder's default is one.
 LIMIT_NONE = 1e9
@@ -24,17 +23,14 @@ EFFORT_UNLIMITED = 1e20
 KINEMATIC_ARMATURE = 1e7
 
 
-def find_limited(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which joints have limits in any world, and whose drives have an effort limit, shape [njnt]."""
+def limited_joints(rows: ModelRows, plan: StructurePlan, worlds: np.ndarray) -> np.ndarray:
+    """Return which joints have limits in any world, shape [njnt]."""
     dofs = first_dofs(plan)
-    scalar = scalar_joints(plan)
-    lower, upper, effort, mode = (
-        rows.gather(name, "dof", worlds)[:, dofs]
-        for name in ("joint_limit_lower", "joint_limit_upper", "joint_effort_limit", "joint_target_mode")
+    lower, upper = (
+        rows.gather(name, "dof", worlds)[:, dofs] for name in ("joint_limit_lower", "joint_limit_upper")
     )
-    limited = scalar & ((lower > -LIMIT_NONE) | (upper < LIMIT_NONE)).any(axis=0)
-    driven = (mode != JointTargetMode.NONE).any(axis=0) | np.isin(dofs, driven_dofs(rows, worlds))
-    return limited, scalar & driven & (effort < EFFORT_UNLIMITED).any(axis=0)
+    result: np.ndarray = scalar_joints(plan) & ((lower > -LIMIT_NONE) | (upper < LIMIT_NONE)).any(axis=0)
+    return result
 
 
 def scalar_joints(plan: StructurePlan) -> np.ndarray:

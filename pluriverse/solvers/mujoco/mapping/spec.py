@@ -8,7 +8,7 @@ import numpy as np
 
 from pluriverse.solvers.mujoco.attributes.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.attributes.pairs import mix_condim
-from pluriverse.solvers.mujoco.mapping.drives import EFFORT, POSITION, VELOCITY
+from pluriverse.solvers.mujoco.mapping.drives import EFFORT, POSITION, VELOCITY, effort_limits
 from pluriverse.solvers.mujoco.mapping.equality import JOINT, WELD, authored_constraints
 from pluriverse.solvers.mujoco.mapping.frames import as_wxyz, initial_poses
 from pluriverse.solvers.mujoco.mapping.geoms import (
@@ -21,7 +21,7 @@ from pluriverse.solvers.mujoco.mapping.geoms import (
     hull_of_shape,
 )
 from pluriverse.solvers.mujoco.mapping.group_plan import GroupPlan
-from pluriverse.solvers.mujoco.mapping.joints import find_limited, joint_attributes
+from pluriverse.solvers.mujoco.mapping.joints import joint_attributes, limited_joints
 from pluriverse.solvers.mujoco.mapping.layout import planned_layout
 from pluriverse.solvers.mujoco.mapping.mesh_assets import find_assets
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
@@ -69,8 +69,10 @@ class SpecWriter:
         self.general_bodies = general_bodies
         self.world = int(plan.worlds[0])
         self._worlds = plan.worlds[:1]
-        self._field = {name: values[0] for name, values in fields.items() if name != "drive_limited"}
-        self._drive_limited = fields["drive_limited"]
+        self._field = {name: values[0] for name, values in fields.items()}
+        self._bounded_joints, self._bounded_drives = effort_limits(
+            rows, plan.structure, plan.drives, plan.worlds
+        )
         self.spec = mujoco.MjSpec()
         self.names = SpecNames()
         self._taken: dict[str, set[str]] = {}
@@ -186,7 +188,7 @@ class SpecWriter:
     def _add_joints(self, bodies: list[Any]) -> None:
         field, structure = self._field, self.plan.structure
         attributes = joint_attributes(self.rows, structure, self._worlds)
-        limited, force_limited = find_limited(self.rows, structure, self.plan.worlds)
+        limited = limited_joints(self.rows, structure, self.plan.worlds)
         labels, first = self.rows.model.joint_label, int(self.rows.first["joint"][self.world])
         counts = np.bincount(
             [joint.joint for joint in self.plan.structure.joints], minlength=len(self.plan.structure.joints)
@@ -204,8 +206,8 @@ class SpecWriter:
                 joint.range = field["jnt_range"][index]
             joint.margin = attributes["jnt_margin"][0, index]
             joint.solimp_limit = attributes["jnt_solimp"][0, index]
-            joint.actfrclimited = _tristate(self.mujoco, force_limited[index])
-            if force_limited[index]:
+            joint.actfrclimited = _tristate(self.mujoco, self._bounded_joints[index])
+            if self._bounded_joints[index]:
                 joint.actfrcrange = field["jnt_actfrcrange"][index]
             joint.actgravcomp = bool(attributes["jnt_actgravcomp"][0, index])
             _set_first(joint, "stiffness", attributes["jnt_stiffness"][0, index])
@@ -386,8 +388,8 @@ class SpecWriter:
             _assign_prefix(actuator, "biasprm", field["actuator_biasprm"][index])
             if plan.axis_index[index] >= 0:
                 actuator.gear = field["actuator_gear"][index]
-            actuator.forcelimited = _tristate(mujoco, self._drive_limited[index])
-            if self._drive_limited[index]:
+            actuator.forcelimited = _tristate(mujoco, self._bounded_drives[index])
+            if self._bounded_drives[index]:
                 actuator.forcerange = field["actuator_forcerange"][index]
 
 
