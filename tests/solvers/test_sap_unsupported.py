@@ -49,3 +49,26 @@ def test_a_namespace_without_forces_is_no_reason_for_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SolverSAP(robot.finalize("cpu"))
+
+
+@pytest.mark.parametrize("limit", ["", 'actuatorfrcrange="-0.5 0.5"'])
+def test_ranges_of_joints_that_tendons_exceed_are_named(limit):
+    """A range bounds the sum of all actuators of a joint in MuJoCo, and here its drive."""
+    robot = ModelBuilder()
+    robot.add_mjcf(
+        f"""
+        <mujoco>
+          <worldbody>
+            <body><joint name="j" axis="0 1 0" {limit}/><geom size="0.1" pos="0 0 1"/></body>
+          </worldbody>
+          <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
+          <actuator><motor tendon="t" gear="10"/></actuator>
+        </mujoco>
+        """
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SolverSAP(robot.finalize("cpu"))
+    named = [str(warning.message) for warning in caught if warning.category is UnsupportedFeatureWarning]
+    assert len(named) == (1 if limit else 0)
+    assert all("the effort limit of 1 joint axes bounds their drives" in message for message in named)

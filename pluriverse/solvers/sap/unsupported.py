@@ -7,7 +7,13 @@ import numpy as np
 from pluriverse.model import Model
 from pluriverse.model.attributes import find_attribute
 from pluriverse.mujoco_attributes.choices import FIXED, SPATIAL, CtrlSource, TrnType
-from pluriverse.solvers.sap.tendon_rows import acting_actuators, idle_actuators, simulated_tendons
+from pluriverse.solvers.sap.tendon_rows import (
+    acting_actuators,
+    host_column,
+    idle_actuators,
+    joint_rows,
+    simulated_tendons,
+)
 from pluriverse.types import JointTargetMode, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
@@ -55,6 +61,12 @@ def describe_unsupported(model: Model) -> str:
         parts.append(
             f"the shapes of {rubbing} contact pairs in model.mujoco touch with their own friction, in "
             "SolverMuJoCo with that of the pair"
+        )
+    exceeding = _count_pulled_past_limits(model)
+    if exceeding:
+        parts.append(
+            f"the effort limit of {exceeding} joint axes bounds their drives, in SolverMuJoCo also what "
+            "actuators of tendons add"
         )
     return "; ".join(parts)
 
@@ -125,6 +137,20 @@ def _count_over_rotations(model: Model) -> int:
         model.custom_arrays[f"mujoco:tendon_{name}"].numpy() for name in ("type", "joint_num")
     )
     return int(np.count_nonzero((is_fixed == FIXED) & (joints > 0) & ~simulated_tendons(model)))
+
+
+def _count_pulled_past_limits(model: Model) -> int:
+    """Return on how many axes actuators of tendons act whose effort limit bounds the sum of all actuators."""
+    is_summed = find_attribute(model, "mujoco:jnt_actfrclimited")
+    actuators = np.flatnonzero(acting_actuators(model))
+    if is_summed is None or not len(actuators):
+        return 0
+    tendons = np.unique(find_attribute(model, "mujoco:actuator_trnid").numpy()[actuators, 0])
+    entries = joint_rows(model, tendons)[1]
+    first = model.joint_qd_start.numpy()[host_column(model, "joint")[entries]]
+    dof = host_column(model, "joint_dof")[entries]
+    pulled = np.unique(np.where(dof >= 0, dof, first))
+    return int(np.count_nonzero(is_summed.numpy().reshape(-1)[pulled]))
 
 
 def _count_margins(model: Model) -> int:

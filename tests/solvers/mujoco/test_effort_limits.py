@@ -1,5 +1,7 @@
 """Effort limits of drives in MuJoCo: a servo at its limit exerts it, and ranges of joints bound the sum."""
 
+import warnings
+
 import mujoco
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ TEXT = """
   <option gravity="0 0 0" integrator="implicitfast"/>
   <worldbody><body>
     <joint name="j" axis="0 0 1" {joint}/>
-    <geom size="0.05" pos="0.1 0 0" mass="0.9"/>
+    <geom size="0.05" pos="0.1 0 0" mass="0.9"/><site name="s" pos="0.1 0 0"/>
   </body></worldbody>
   <tendon><fixed name="t"><joint joint="j" coef="0.5"/></fixed></tendon>
   <actuator>{actuators}</actuator>
@@ -50,8 +52,9 @@ def speed(builder, controls=(), limit=None):
         model.joint_effort_limit.fill_(limit)
         solver.notify_model_changed(pv.ModelFlags.JOINT_DOF_PROPERTIES)
     simulation = pv.Simulation(model, solver, dt=DT)
-    simulation.control.joint_target_pos.fill_(30.0)
-    simulation.control.joint_target_vel.fill_(30.0)
+    if model.joint_target_mode.numpy().any():
+        simulation.control.joint_target_pos.fill_(30.0)
+        simulation.control.joint_target_vel.fill_(30.0)
     if any(controls):
         simulation.control.mujoco.ctrl.assign(controls)
     simulation.step(STEPS)
@@ -89,6 +92,21 @@ def test_a_servo_and_its_joint_keep_a_limit_each():
     builder.add_mjcf(text)
     expected = reference_speed(text, [30.0, 0.2])
     np.testing.assert_allclose(speed(builder, [30.0, 0.2]), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("registered", [False, True], ids=["plain", "registered"])
+@pytest.mark.parametrize("actuator", [PULL, '<motor site="s" gear="0 4 0 0 0 0"/>'], ids=["tendon", "site"])
+def test_the_range_of_a_joint_without_a_drive_bounds_what_acts_on_it(actuator, registered):
+    """Tendons and sites pass on what the joint has a range for."""
+    text = TEXT.format(joint='actuatorfrcrange="-0.1 0.1"', actuators=actuator)
+    builder = pv.ModelBuilder()
+    if registered:
+        pv.SolverMuJoCo.register_custom_attributes(builder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that SolverSAP has no actuators on sites
+        builder.add_mjcf(text)
+    expected = reference_speed(text, [1.0])
+    np.testing.assert_allclose(speed(builder, [1.0]), expected, rtol=1e-5)
 
 
 def test_a_drive_of_any_origin_exerts_its_limit():
