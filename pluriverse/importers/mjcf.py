@@ -85,7 +85,7 @@ def import_mjcf(
     if key is not None:
         set_initial_state(robot, document.model, link_of_joint, key, settings)
     controls = controls_of(document.model, key)
-    drives = add_drives(robot, document, link_of_joint, controls, settings, report)
+    servos, drives = add_drives(robot, document, link_of_joint, controls, settings, report)
     pose = mount(robot, attachment)
     if not settings["skip_equality_constraints"]:
         add_equalities(robot, document, link_of_joint, link_of_body, settings, report)
@@ -126,12 +126,12 @@ def import_mjcf(
         if custom.namespace.is_asked or "contact" not in disabled_flags(document):
             rows.add_pairs()
         rows.add_tendons()
-    rows.add_actuators(drives, controls, settings)
+    rows.add_actuators(servos, controls, settings)
     cameras = add_cameras(builder, document, placement, pose, settings["scale"])
     add_sensors(builder, document, custom.sensors, placement, cameras)
     add_visual_cameras(builder, document, placement, pose, settings["scale"], report)
-    exact = drives if custom.namespace.is_asked else None
-    SensorReader(builder, document, placement, pose, settings["scale"], exact, report).add(custom.sensors)
+    sensors = SensorReader(builder, document, placement, pose, settings["scale"], drives, report)
+    sensors.add(custom.sensors)
     report.keyframes = read_keyframes(builder, document.model, placement, pose, settings, report)
     return report
 

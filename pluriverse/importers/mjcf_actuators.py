@@ -30,13 +30,14 @@ def add_drives(
     controls: np.ndarray,
     options: MjcfSettings,
     report: ImportReport,
-) -> dict[int, int]:
+) -> tuple[dict[int, int], set[int]]:
     """Give the joints of `robot` the drives of the actuators, with targets at the given `controls`.
 
     The controls of motors become 0 in `controls`, since their efforts are those of the joints from now on.
 
     Returns:
-        The actuators that are drives, and whether their control is a position (0) or a velocity (1).
+        The actuators that targets of drives command, and whether these are positions (0) or velocities (1);
+        and all that are drives, including motors.
     """
     model = source.model
     terms: dict[int, list[ActuatorTerm]] = {}
@@ -85,7 +86,7 @@ def add_drives(
         if model.jnt_actfrclimited[joint]:
             _limit_sum(model, joint, dof, driving, options, report)
     _limit_direct_efforts(model, link_of_joint, robot, terms.keys(), options, report)
-    return servos
+    return servos, driving
 
 
 def is_linear_on_tendon(model: Any, actuator: int) -> bool:

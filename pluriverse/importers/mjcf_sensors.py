@@ -70,7 +70,7 @@ class SensorReader:
         placement: Where these are.
         pose: Where the world frame of the document is.
         scale: Factor on lengths.
-        drives: Actuators that are drives of their joints; None for all that act on joints.
+        drives: Actuators that are drives of joints.
         report: Report of the import.
     """
 
@@ -81,12 +81,13 @@ class SensorReader:
         placement: Placement,
         pose: Frame,
         scale: float,
-        drives: Collection[int] | None,
+        drives: Collection[int],
         report: ImportReport,
     ):
         self._builder, self._model, self._placement = builder, source.model, placement
         self._pose, self._scale, self._report = pose, scale, report
         self._drives = drives
+        self._is_merged = not builder.is_for_mujoco  # all that acts on a joint is one drive
 
     def add(self, sensors: list[SensorElement]) -> None:
         """Add those that can be measured, and report the others with the reason."""
@@ -250,7 +251,7 @@ class SensorReader:
         if sensor.type != "jointactfrc":
             margin = float(np.ravel(self._model.jnt_margin[index])[0])
             return {"terms": [self._term(index, 1.0)], "parameter": [margin]}
-        acting = self._actuators_of(index)
+        acting = self._actuators_of(index) + self._actuators_around(index)
         if not acting:
             return {"terms": []}
         self._check_drives(acting, sensor.object, index)
@@ -335,18 +336,64 @@ class SensorReader:
         return [
             actuator
             for actuator in range(len(model.actuator_trntype))
-            if int(model.actuator_trntype[actuator]) == MjTrn.JOINT
+            if int(model.actuator_trntype[actuator]) in (MjTrn.JOINT, MjTrn.JOINT_IN_PARENT)
             and int(model.actuator_trnid[actuator, 0]) == joint
             and not is_switched_off(model, actuator)
         ]
 
+    def _actuators_around(self, joint: int) -> list[int]:
+        """Return the actuators on tendons, sites and bodies that may move a joint."""
+        model, result = self._model, []
+        moved = int(model.jnt_bodyid[joint])
+        for actuator in range(len(model.actuator_trntype)):
+            joints, bodies = self._reach(actuator)
+            is_reached = joint in joints or any(moved in self._bodies_up(body) for body in bodies)
+            if is_reached and not is_switched_off(model, actuator):
+                result.append(actuator)
+        return result
+
+    def _reach(self, actuator: int) -> tuple[set[int], set[int]]:
+        """Return the joints that an actuator on a tendon, sites or a body passes, and the bodies it pulls."""
+        model = self._model
+        kind, ends = (
+            int(model.actuator_trntype[actuator]),
+            [int(end) for end in model.actuator_trnid[actuator]],
+        )
+        if kind in (MjTrn.SITE, MjTrn.SLIDER_CRANK):
+            return set(), {int(model.site_bodyid[end]) for end in ends if end >= 0}
+        if kind == MjTrn.BODY:
+            return set(), {ends[0]}
+        joints: set[int] = set()
+        bodies: set[int] = set()
+        if kind == MjTrn.TENDON:
+            first = int(model.tendon_adr[ends[0]])
+            for wrap in range(first, first + int(model.tendon_num[ends[0]])):
+                what, index = int(model.wrap_type[wrap]), int(model.wrap_objid[wrap])
+                if what == MjWrap.JOINT:
+                    joints.add(index)
+                elif what == MjWrap.SITE:
+                    bodies.add(int(model.site_bodyid[index]))
+                elif what in (MjWrap.SPHERE, MjWrap.CYLINDER):
+                    bodies.add(int(model.geom_bodyid[index]))
+        return joints, bodies
+
+    def _bodies_up(self, body: int) -> list[int]:
+        """Return a body and those that it hangs on."""
+        result = [body]
+        while result[-1] != 0:
+            result.append(int(self._model.body_parentid[result[-1]]))
+        return result
+
     def _check_drives(self, actuators: list[int], name: str, joint: int) -> None:
         """Raise if more than its drive acts on a joint."""
-        if self._drives is not None and not set(actuators) <= set(self._drives):
-            raise _UnreadError(f"'{name}' has actuators that are no drives; they stay inside SolverMuJoCo")
-        if self._drives is None and float(np.ravel(self._model.jnt_stiffness[joint])[0]) != 0.0:
+        if not set(actuators) <= set(self._drives):
+            raise _UnreadError(f"actuators that are no drives act on '{name}', inside SolverMuJoCo")
+        if self._is_merged and float(np.ravel(self._model.jnt_stiffness[joint])[0]) != 0.0:
             raise _UnreadError(f"the spring of '{name}' and its actuator are one drive, whose sum is known")
-        if self._drives is None and not np.any(self._model.actuator_biastype[actuators]):
+        motors = [actuator for actuator in actuators if not self._model.actuator_biastype[actuator]]
+        if self._is_merged and motors:
+            if np.any(self._model.actuator_dyntype[motors]):
+                raise _UnreadError(f"the activation of a motor of '{name}' stays inside SolverMuJoCo")
             self._report.add(
                 "force sensor of a motor",
                 name,

@@ -367,6 +367,63 @@ def test_what_is_not_measured_is_reported_with_its_reason():
     assert all(note.startswith("it is not read: ") for note in notes.values())
 
 
+FINGERS = """
+<mujoco>
+  <worldbody>
+    <body name="palm"><joint name="wrist" axis="0 0 1"/><geom size="0.1"/>
+      <body name="left" pos="0.1 0 0"><joint name="l" axis="0 0 1"/><geom size="0.05" pos="0 0.1 0"/></body>
+      <body name="right" pos="-0.1 0 0">
+        <joint name="r" axis="0 0 1"/><geom size="0.05" pos="0 0.1 0"/><site name="tip" pos="0 0.1 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon><fixed name="both"><joint joint="l" coef="0.5"/><joint joint="r" coef="0.5"/></fixed></tendon>
+  <equality><joint joint1="l" joint2="r"/></equality>
+  <actuator>{actuator}</actuator>
+  <sensor>
+    <jointactuatorfrc name="wrist_torque" joint="wrist"/>
+    <jointactuatorfrc name="left_torque" joint="l"/><jointactuatorfrc name="right_torque" joint="r"/>
+  </sensor>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(
+    ("actuator", "measured"),
+    [
+        ('<motor tendon="both"/>', {"wrist_torque"}),
+        ('<motor site="tip" gear="1 0 0 0 0 0"/>', {"left_torque"}),
+        ('<adhesion body="palm" ctrlrange="0 1"/>', {"left_torque", "right_torque"}),
+        ('<general joint="l" dyntype="filter" dynprm="0.1"/>', {"wrist_torque", "right_torque"}),
+        ('<position jointinparent="wrist" kp="3"/>', {"wrist_torque", "left_torque", "right_torque"}),
+        ('<position tendon="both" kp="3"/>', {"wrist_torque", "left_torque", "right_torque"}),
+    ],
+    ids=["tendon", "site", "body", "activation", "servo", "gripper"],
+)
+def test_forces_of_actuators_count_only_where_all_of_them_are_known(actuator, measured):
+    """A joint that an actuator moves which is no drive has no number, and not that of its drive alone."""
+    text = FINGERS.format(actuator=actuator)
+    builder = pv.ModelBuilder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = builder.add_mjcf(text)
+    notes = {entry.entities[0] for entry in report.entries if "sensor jointactfrc" in entry.feature}
+    assert notes == {"wrist_torque", "left_torque", "right_torque"} - measured
+    if "<position" not in actuator:
+        return
+    model = builder.finalize("cpu")
+    simulation = pv.Simulation(model, pv.SolverMuJoCo(model), dt=DT)
+    sensors = simulation.sensors
+    simulation.control.joint_target_pos.assign(np.where(model.joint_target_mode.numpy() != 0, 0.2, 0.0))
+    simulation.step()
+    reference = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(reference)
+    data.ctrl[:] = 0.2
+    mujoco.mj_forward(reference, data)
+    mine = [float(sensors[name].numpy()[0, 0]) for name in ("wrist_torque", "left_torque", "right_torque")]
+    np.testing.assert_allclose(mine, data.sensordata, rtol=1e-6)
+
+
 def test_every_sensor_of_mujoco_is_read_or_refused_by_name():
     """The documented table is that of MuJoCo's enum: nothing is missing, and nothing is dropped silently."""
     page = (Path(pv.__file__).parents[1] / "docs" / "sensors.md").read_text()
