@@ -126,7 +126,7 @@ def import_mjcf(
         if custom.namespace.is_asked or "contact" not in disabled_flags(document):
             rows.add_pairs()
         rows.add_tendons()
-    rows.add_actuators(servos, controls, settings)
+    rows.add_actuators(servos, controls, key, settings)
     cameras = add_cameras(builder, document, placement, pose, settings["scale"])
     add_sensors(builder, document, custom.sensors, placement, cameras)
     add_visual_cameras(builder, document, placement, pose, settings["scale"], report)

@@ -100,6 +100,7 @@ def read_keyframes(
                 q[list(report.coords)],
                 qd[list(report.dofs)],
                 np.array(model.key_ctrl[keyframe]),
+                np.array(model.key_act[keyframe]),
             )
         )
     return result

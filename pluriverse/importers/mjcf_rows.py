@@ -169,18 +169,21 @@ class RowWriter:
                 tendon_equality_solimp=model.eq_solimp[index],
             )
 
-    def add_actuators(self, drives: Mapping[int, int], controls: np.ndarray, options: MjcfSettings) -> None:
+    def add_actuators(
+        self, drives: Mapping[int, int], controls: np.ndarray, keyframe: int | None, options: MjcfSettings
+    ) -> None:
         """Add all actuators that can be rows.
 
         Args:
             drives: Actuators that are drives of their joints, with their `ctrl_type`.
             controls: Initial controls of all actuators.
+            keyframe: Keyframe that their activations start with, None for none.
             options: Options of the import.
         """
         for actuator in range(actuator_count(self._model)):
             target = None if unkept_actuator(self._source, actuator, options) else self._target(actuator)
             if target is not None:
-                self._add_actuator(actuator, target, drives.get(actuator), controls)
+                self._add_actuator(actuator, target, drives.get(actuator), controls, keyframe)
 
     def _joint_row(self, wrap: int) -> dict[str, Any] | None:
         origin: Hashable = ("joint", int(self._model.wrap_objid[wrap]))
@@ -284,7 +287,12 @@ class RowWriter:
         return site, other, int(self._articulation_of_body[body]) if body >= 0 else -1
 
     def _add_actuator(
-        self, actuator: int, target: tuple[int, int, int], drive: int | None, controls: np.ndarray
+        self,
+        actuator: int,
+        target: tuple[int, int, int],
+        drive: int | None,
+        controls: np.ndarray,
+        keyframe: int | None,
     ) -> None:
         """Add the row of an actuator, and one for each of its further controls."""
         model, spec = self._model, self._source.spec.actuators[actuator]
@@ -294,6 +302,13 @@ class RowWriter:
             table = getattr(model, f"actuator_{name}", None)
             if table is not None:
                 optional[f"actuator_{name}"] = table[actuator]
+        activation = int(model.actuator_actadr[actuator])
+        if keyframe is not None and activation >= 0:
+            optional["actuator_act"] = np.zeros(10)
+            given = model.key_act[keyframe][activation : activation + int(model.actuator_actnum[actuator])][
+                :10
+            ]
+            optional["actuator_act"][: len(given)] = given
         ranges = {**self._range("force", actuator), **self._range("act", actuator)}
         common = {
             "actuator_trntype": TRNTYPE[_transmission(model, actuator)],

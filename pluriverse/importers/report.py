@@ -61,6 +61,8 @@ class Keyframe:
     """Velocities as in `Model.joint_qd`, shape [dof]."""
     ctrl: np.ndarray
     """Controls of the actuators of the asset, shape [actuator]."""
+    act: np.ndarray
+    """Activations of those that have any, in the order of the asset, shape [activation]."""
 
 
 @dataclasses.dataclass

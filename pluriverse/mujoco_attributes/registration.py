@@ -183,6 +183,7 @@ ACTUATOR = (
     Entry("actuator_biasprm", VEC10, (0.0,) * 10, "biasprm"),
     Entry("actuator_actlimited", int, AUTO, "actlimited"),
     Entry("actuator_actrange", wp.vec2, (0.0, 0.0), "actrange"),
+    Entry("actuator_act", VEC10, (0.0,) * 10),  # its activations at the start and after a reset
     Entry("actuator_has_actrange", int, 0, "actrange"),
     Entry("actuator_lengthrange", wp.vec2, (0.0, 0.0), "lengthrange"),
     Entry("actuator_actdim", int, -1, "actdim"),

@@ -32,6 +32,7 @@ def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: 
         qpos=initial_qpos(rows, group, row),
         qvel=initial_qvel(rows, group, row),
         ctrl=initial_ctrl(rows, group, row),
+        act=group.start_act[row],
     )
     spec.compile()
     text = spec.to_xml()

@@ -82,6 +82,7 @@ class Actuators:
         first_control = model.nu - controls.shape[1]
         group.direct_ctrl = np.arange(first_control, model.nu)
         group.direct_row = controls
+        group.start_act = np.zeros((len(plan.worlds), model.na))
         if own.shape[1] == 0:
             return
         first = len(model.actuator_ctrlnum) - own.shape[1]
@@ -95,6 +96,11 @@ class Actuators:
                 edit = table.edit(field)
                 part = edit[:, edit.shape[1] - source.shape[1] :]
                 part[...] = values_of(rows, field, source).reshape(part.shape)
+        activations = values_of(rows, "actuator_act", own)
+        for index in range(own.shape[1]):
+            at, count = int(model.actuator_actadr[first + index]), int(model.actuator_actnum[first + index])
+            given = activations[:, index, :count]  # further ones start at 0
+            group.start_act[:, at : at + given.shape[1]] = given
 
     def _check_controls(self, rows: ModelRows, worlds: np.ndarray, expected: np.ndarray) -> None:
         """Raise if an actuator of the first world has more or fewer rows than controls.

@@ -150,7 +150,7 @@ def _kernels(real: Any) -> SimpleNamespace:
                 rows.qacc_warmstart[qvel0 + k] = real(0.0)
             act0 = maps.world_start[world, NA]
             for k in range(maps.count[group, NA]):
-                rows.act[act0 + k] = real(0.0)
+                rows.act[act0 + k] = real(maps.start_act[act0 + k])
             rows.time[world] = real(0.0)
 
         body_first = maps.group_body[group]

@@ -86,6 +86,7 @@ class ExchangeMaps:
     shared_geom: wp.array2d[int]
     # of all worlds, flat
     joint_rotation: wp.array[wp.quat]  # [joint] of the joint's frame in MuJoCo's body
+    start_act: wp.array[wp.float64]  # [activation] of a world that starts anew
 
 
 @wp.func
@@ -237,6 +238,7 @@ def make_maps(model: Model, groups: Sequence[MujocoGroup]) -> ExchangeMaps:
     )
     maps.keeps_inputs = wp.array(keeps_inputs, dtype=int, device=device)
     maps.joint_rotation = wp.array(rotation, dtype=wp.quat, device=device)
+    maps.start_act = wp.array(_start_activations(groups), dtype=wp.float64, device=device)
     kinds = {
         "joint": [_joint_columns(group) for group in groups],
         "dof": [_dof_columns(group) for group in groups],
@@ -279,6 +281,15 @@ def assign_rotations(maps: ExchangeMaps, group: MujocoGroup) -> None:
     rotation = maps.joint_rotation.numpy()
     rotation[_flat_joints(group)] = group.joint_rotation.reshape(-1, 4)
     maps.joint_rotation.assign(rotation)
+
+
+def assign_activations(maps: ExchangeMaps, groups: Sequence[MujocoGroup]) -> None:
+    """Update the activations that worlds start with."""
+    maps.start_act.assign(_start_activations(groups))
+
+
+def _start_activations(groups: Sequence[MujocoGroup]) -> np.ndarray:
+    return np.concatenate([np.zeros(0), *(group.start_act.reshape(-1) for group in groups)])
 
 
 def _flat_joints(group: MujocoGroup) -> np.ndarray:

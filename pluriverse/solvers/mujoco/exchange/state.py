@@ -15,7 +15,12 @@ from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
 from pluriverse.model import Control, Model, State
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.mujoco.exchange.joints import pull_worlds, push_worlds
-from pluriverse.solvers.mujoco.exchange.maps import ExchangeRows, assign_rotations, make_maps
+from pluriverse.solvers.mujoco.exchange.maps import (
+    ExchangeRows,
+    assign_activations,
+    assign_rotations,
+    make_maps,
+)
 from pluriverse.solvers.mujoco.exchange.prescribed import pull_kinematic_joints, push_kinematic_joints
 from pluriverse.solvers.mujoco.exchange.restore import count_coordinates, restore_worlds
 from pluriverse.solvers.mujoco.mapping.group import MujocoGroup
@@ -115,9 +120,11 @@ class StateExchange:
             )
 
     def assign_group(self, index: int) -> None:
-        """Write the rows that depend on the model alone: poses of mocap bodies, constraints, joint frames."""
+        """Write what depends on the model alone: mocap bodies, constraints, joint frames, activations."""
         group = self.groups[index]
         assign_rotations(self.maps, group)
+        if group.model.na:
+            assign_activations(self.maps, self.groups)
         values = {
             "mocap_pos": group.mocap_pose[:, :, :3],
             "mocap_quat": group.mocap_pose[:, :, 3:],

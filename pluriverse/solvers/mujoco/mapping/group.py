@@ -126,6 +126,8 @@ class MujocoGroup:
     """Entry of `ctrl` of each, shape [actuator]."""
     direct_row: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     """Its entry in `control.mujoco.ctrl`, shape [row, actuator]."""
+    start_act: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    """`act` of a world that starts anew, shape [row, na]."""
 
     # bodies
     body_mj: np.ndarray = field(default_factory=lambda: _no_index())

@@ -87,6 +87,7 @@ def replace_model(group: MujocoGroup, fresh: MujocoGroup) -> set[str]:
         "geom_ke",
         "geom_kd",
         "kernels",
+        "start_act",
     ):
         setattr(group, name, getattr(fresh, name))
     group.revision += 1
