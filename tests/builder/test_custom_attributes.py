@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -458,6 +459,39 @@ def test_values_of_the_whole_model_that_differ_are_reported():
     with pytest.warns(UserWarning, match=r"'lab:once_value' has one value for the whole model, 77.0 so far"):
         scene.add_world(other)
     np.testing.assert_array_equal(scene.finalize("cpu").lab.once_value.numpy(), [78.0])
+
+
+@pytest.mark.parametrize("gives_first", [True, False])
+def test_a_value_of_the_whole_model_that_only_some_worlds_give_is_reported(gives_first):
+    """A robot whose file is silent is not to move by the options of another one without a word."""
+
+    def make(value):
+        builder = ModelBuilder()
+        builder.add_custom_attribute(Attribute("solver", int, Frequency.ONCE, default=3, namespace="lab"))
+        builder.add_body(mass=1.0, inertia=np.eye(3))
+        if value is not None:
+            builder.custom_attributes["lab:solver"].values[0] = value
+        return builder
+
+    scene, value = ModelBuilder(), 1
+    parts = [make(value), make(None)] if gives_first else [make(None), make(value)]
+    scene.add_world(parts[0])
+    where = "so far give, and the added" if gives_first else "the added worlds give, and those so far"
+    with pytest.warns(
+        UserWarning, match=f"'lab:solver' has one value .* 1, which .*{where} .* in place of 3"
+    ):
+        scene.add_world(parts[1])
+    assert scene.finalize("cpu").lab.solver.numpy()[0] == value
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same, one = ModelBuilder(), ModelBuilder()
+        same.add_world(make(3))  # the default
+        same.add_world(make(None))
+        one.begin_world()  # parts of one world
+        one.add_builder(make(1))
+        one.add_builder(make(None))
+        one.end_world()
 
 
 @pytest.mark.parametrize(("name", "dtype", "frequency", "default"), KINDS)

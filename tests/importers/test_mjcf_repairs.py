@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pluriverse import ModelBuilder
+from pluriverse import ModelBuilder, SolverSAP
 from pluriverse.importers import AssetWarning, UnsupportedAssetError
 
 BALL = 0.4 * 2.0 * (2.0 / (4.0 / 3.0 * np.pi * 1000.0)) ** (2.0 / 3.0)  # of water and 2 kg
@@ -237,3 +237,14 @@ def test_one_image_is_on_all_faces_of_a_cube_texture(tmp_path):
     (look,) = builder.appearances
     for face in range(6):
         np.testing.assert_array_equal(look.texture.pixels[2 * face : 2 * face + 2, :, :3], image)
+
+
+@pytest.mark.parametrize("armature", [0.0, 0.1])
+def test_a_weightless_body_gets_mass_also_with_armature(armature):
+    """No solver takes a body that moves without mass; the inertia of a rotor does not change that."""
+    builder = ModelBuilder()
+    document = mjcf('<geom size="0.1" mass="0"/>').replace('"hinge"', f'"hinge" armature="{armature}"')
+    with pytest.warns(AssetWarning, match="no mass on a joint"):
+        builder.add_mjcf(document)
+    assert mass(builder) == pytest.approx(SPHERE_MASS)
+    SolverSAP(builder.finalize("cpu"))
