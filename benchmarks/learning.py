@@ -146,9 +146,8 @@ class MuJoCoGo1(VecEnv):
             joint_positions=wp.from_torch(self.joint_positions),
             joint_velocities=wp.from_torch(self.joint_velocities),
             joint_torques=wp.from_torch(self.torques),
-            contact_times=wp.from_torch(self.contact_times),
-            last_air_times=wp.from_torch(self.last_air),
-            feet=range(4),
+            foot_contact_times=wp.from_torch(self.contact_times),
+            foot_last_air_times=wp.from_torch(self.last_air),
         )
         self._terms = VelocityTerms(
             robot,

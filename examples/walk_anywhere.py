@@ -48,8 +48,7 @@ class Walk(envs.Task):
 
     def setup(self, env):
         """Take the tensors of the robot."""
-        self.tensors = env.tensors("puli")
-        self.robot, self.feet = self.tensors.torch, list(self.tensors.feet)
+        self.robot = env.tensors("puli").torch
         self.home = self.robot.joint_position_targets.clone()
         self.action_count = self.home.shape[1]
         self.speed = torch.zeros(env.env_count)
@@ -72,7 +71,7 @@ class Walk(envs.Task):
     def reward(self, env):
         """Return the terms of the reward."""
         r, dt = self.robot, env.step_seconds
-        velocity, lifted = r.base_linear_velocities, r.air_times[:, self.feet] > 0.0
+        velocity, lifted = r.base_linear_velocities, r.foot_air_times > 0.0
         return {
             "speed": dt * torch.exp(-((velocity[:, 0] - self.speed) ** 2 + velocity[:, 1] ** 2) / 0.1),
             "straight": -0.05 * dt * r.base_angular_velocities.square().sum(dim=1),

@@ -1,7 +1,7 @@
 """Contact stage: forces on the bodies of robots as means over a step, and their contact times.
 
 Reads   contacts with their forces after each solver step
-Writes  contact_forces, contact_times, air_times and last_air_times
+Writes  contact_forces, the four times of bodies, and the same of feet
 """
 
 from typing import Any
@@ -24,6 +24,30 @@ class ContactTimes:
     air: wp.array2d[float]
     last_contact: wp.array2d[float]
     last_air: wp.array2d[float]
+
+
+@wp.struct
+class FootContacts:
+    """Contact forces and times of feet, for kernels; `RobotTensors` describes the arrays."""
+
+    forces: wp.array2d[wp.vec3]
+    times: ContactTimes
+
+
+@wp.func
+def copy_to_feet(
+    table: RobotTable, row: int, forces: wp.array2d[wp.vec3], times: ContactTimes, feet: FootContacts
+):
+    """Copy what the bodies of a robot feel to those that are its feet."""
+    first = table.foot_start[row]
+    for entry in range(first, table.foot_start[row + 1]):
+        foot = entry - first
+        body = table.foot_index[entry]
+        feet.forces[row, foot] = forces[row, body]
+        feet.times.contact[row, foot] = times.contact[row, body]
+        feet.times.air[row, foot] = times.air[row, body]
+        feet.times.last_contact[row, foot] = times.last_contact[row, body]
+        feet.times.last_air[row, foot] = times.last_air[row, body]
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -74,8 +98,9 @@ def count_times(
     threshold: float,  # N
     dt: float,  # s, of the whole step
     times: ContactTimes,  # out
+    feet: FootContacts,  # out
 ):
-    """Update the contact and air times of the bodies of one world."""
+    """Update the contact and air times of the bodies of one world, and what its feet feel."""
     thread, _ = wp.tid()
     world = worlds[thread]
     if world < 0:
@@ -92,6 +117,7 @@ def count_times(
                     times.last_contact[row, column] = times.contact[row, column]
                     times.contact[row, column] = 0.0
                 times.air[row, column] = times.air[row, column] + dt
+        copy_to_feet(table, row, forces, times, feet)
 
 
 @wp.kernel(enable_backward=False, module=_MODULE)
@@ -103,6 +129,7 @@ def clear_robots(
     forces: wp.array2d[wp.vec3],  # [row, body] out
     with_times: int,
     times: ContactTimes,  # out
+    feet: FootContacts,  # out
 ):
     """Clear the sums over a step, and also the times if a world was reset."""
     thread, _ = wp.tid()
@@ -122,6 +149,7 @@ def clear_robots(
                 times.air[row, column] = 0.0
                 times.last_contact[row, column] = 0.0
                 times.last_air[row, column] = 0.0
+        copy_to_feet(table, row, forces, times, feet)
 
 
 def launch_add_forces(
@@ -155,13 +183,14 @@ def launch_count_times(
     threshold: float,
     dt: float,
     times: Any,
+    feet: Any,
 ) -> None:
     """Update contact times after a step of `dt` [s]."""
     launch_kernel(
         count_times,
         dim=worlds.size,
         inputs=[worlds, table, forces, threshold, dt],
-        outputs=[times],
+        outputs=[times, feet],
         device=model.device,
     )
 
@@ -174,6 +203,7 @@ def launch_clear(
     joint_torques: Any,
     forces: Any,
     times: Any,
+    feet: Any,
     *,
     with_times: bool,
 ) -> None:
@@ -182,6 +212,6 @@ def launch_clear(
         clear_robots,
         dim=worlds.size,
         inputs=[worlds, mask, table],
-        outputs=[joint_torques, forces, int(with_times), times],
+        outputs=[joint_torques, forces, int(with_times), times, feet],
         device=model.device,
     )

@@ -14,6 +14,7 @@ from pluriverse.stages import StagedSimulation, StepStage, stage_driven_dofs
 from pluriverse.tensors.commands import CommandArrays, launch_commands
 from pluriverse.tensors.contact import (
     ContactTimes,
+    FootContacts,
     launch_add_forces,
     launch_clear,
     launch_count_times,
@@ -28,6 +29,7 @@ from pluriverse.types import Axis
 # Default contact force [N] from which a body counts as touching: far below the load of a leg, far above the
 # rounding of an opening contact.
 CONTACT_THRESHOLD = 1.0
+_TIMES = ("contact_times", "air_times", "last_contact_times", "last_air_times")
 
 
 class RobotTensors:
@@ -35,7 +37,9 @@ class RobotTensors:
 
     Arrays keep their addresses. Kernels recorded in the step fill them at the end of every step and reset, so
     reading costs nothing and references stay valid; `refresh` updates them after a write to
-    `simulation.state`. Worlds and robots may differ: rows are padded with zeros (`joint_mask`, `body_mask`).
+    `simulation.state`. Worlds and robots may differ: rows are padded with zeros (`joint_mask`, `body_mask`,
+    `foot_mask`), and a column may mean another joint or body in each row (`joint_names_of`, `body_names_of`,
+    `foot_names_of`). What begins with `foot_` has a column per foot, whichever bodies these are.
 
     The attributes are Warp arrays. `numpy`, `torch` and `jax` hold the same memory as arrays of these
     libraries, without copies.
@@ -124,8 +128,21 @@ class RobotTensors:
     there is no ground within 100 m."""
     base_heights: wp.array[float]
     """Height of the origin of the base over the ground below it [m], shape [env], as `foot_heights`."""
-    feet: tuple[int, ...]
-    """Index of each foot among the bodies, of the robot with the most feet."""
+    foot_contact_forces: wp.array2d[wp.vec3]
+    """`contact_forces` of the feet [N], world axes, shape [env, foot]."""
+    foot_contact_times: wp.array2d[float]
+    """`contact_times` of the feet [s], shape [env, foot]. Padding neither touches nor flies: all its times
+    are 0."""
+    foot_air_times: wp.array2d[float]
+    """`air_times` of the feet [s], shape [env, foot]."""
+    foot_last_contact_times: wp.array2d[float]
+    """`last_contact_times` of the feet [s], shape [env, foot]."""
+    foot_last_air_times: wp.array2d[float]
+    """`last_air_times` of the feet [s], shape [env, foot]."""
+    foot_bodies: wp.array2d[int]
+    """Index of each foot among the bodies of its robot, -1 for padding, shape [env, foot]."""
+    foot_mask: wp.array2d[bool]
+    """Which entries are feet, not padding, shape [env, foot]."""
 
     def __init__(
         self,
@@ -171,8 +188,9 @@ class RobotTensors:
             "default_joint_positions",
         ):
             setattr(self, name, zeros(count, dof_count))
-        for name in ("contact_times", "air_times", "last_contact_times", "last_air_times"):
+        for name in _TIMES:
             setattr(self, name, zeros(count, body_count))
+            setattr(self, f"foot_{name}", zeros(count, foot_count))
         for name, dtype in (
             ("base_positions", wp.vec3),
             ("base_quaternions", wp.quat),
@@ -192,14 +210,16 @@ class RobotTensors:
         self.foot_positions = zeros(count, foot_count, dtype=wp.vec3)
         self.foot_velocities = zeros(count, foot_count, dtype=wp.vec3)
         self.foot_heights = zeros(count, foot_count)
+        self.foot_contact_forces = zeros(count, foot_count, dtype=wp.vec3)
         self.base_heights = zeros(count)
         self.joint_mask = _truths(layout.dofs.mask(), device)
         self.body_mask = _truths(layout.bodies.mask(), device)
-        row = int(np.argmax(np.diff(layout.feet.start)))
-        self.feet = tuple(np.searchsorted(layout.bodies.of(row), layout.feet.of(row)).tolist())
+        self.foot_mask = _truths(layout.feet.mask(), device)
+        foot_bodies: Any = wp.array(layout.foot_bodies.astype(np.int32), dtype=wp.int32, device=device)
+        self.foot_bodies = foot_bodies
         self._stage = _TensorStage(self, float(contact_threshold))
         simulation.add_stage(self._stage)
-        for name in ("contact_times", "air_times", "last_contact_times", "last_air_times"):
+        for name in _TIMES:
             simulation.add_snapshot_array(f"robot tensors {name}", getattr(self, name))
         self.refresh()
 
@@ -231,18 +251,82 @@ class RobotTensors:
 
     @property
     def joint_names(self) -> list[str]:
-        """Name of each degree of freedom, that of its joint, of the robot with the most."""
-        return self._layout.dof_names()
+        """Name of each degree of freedom, that of its joint.
+
+        Raises:
+            ValueError: If a column has another name in another row; see `joint_names_of`.
+        """
+        return self._column_names("joint_names", self._layout.dof_names, self._layout.dofs.longest)
 
     @property
     def body_names(self) -> list[str]:
-        """Name of each body, of the robot with the most."""
-        return self._layout.body_names()
+        """Name of each body.
+
+        Raises:
+            ValueError: If a column has another name in another row; see `body_names_of`.
+        """
+        return self._column_names("body_names", self._layout.body_names, self._layout.bodies.longest)
 
     @property
     def foot_names(self) -> list[str]:
-        """Name of each foot, of the robot with the most."""
-        return self._layout.foot_names()
+        """Name of each foot.
+
+        Raises:
+            ValueError: If a column has another name in another row; see `foot_names_of`.
+        """
+        return self._column_names("foot_names", self._layout.foot_names, self._layout.feet.longest)
+
+    @property
+    def feet(self) -> tuple[int, ...]:
+        """Index of each foot among the bodies.
+
+        Raises:
+            ValueError: If robots have their feet in other places; see `foot_bodies`.
+        """
+        places = self._layout.foot_bodies
+        differs = (places != places[0]).any(axis=1)
+        if differs.any():
+            row = int(np.argmax(differs))
+            ours, others = ([place for place in places[each].tolist() if place >= 0] for each in (0, row))
+            raise ValueError(
+                f"RobotTensors.feet: the feet of {self._layout.robot_name(0)} are the bodies {ours}, but "
+                f"those of {self._layout.robot_name(row)} the bodies {others}. Use the arrays that have a "
+                "column per foot, such as foot_air_times and foot_contact_forces, or foot_bodies [env, foot]."
+            )
+        return tuple(places[0].tolist())
+
+    def joint_names_of(self, row: int) -> list[str]:
+        """Return the name of each degree of freedom of one robot, without padding.
+
+        Args:
+            row: Row of the robot.
+
+        Raises:
+            IndexError: If there is no such row.
+        """
+        return self._names_of_row("joint_names_of", self._layout.dof_names, row)
+
+    def body_names_of(self, row: int) -> list[str]:
+        """Return the name of each body of one robot, without padding.
+
+        Args:
+            row: Row of the robot.
+
+        Raises:
+            IndexError: If there is no such row.
+        """
+        return self._names_of_row("body_names_of", self._layout.body_names, row)
+
+    def foot_names_of(self, row: int) -> list[str]:
+        """Return the name of each foot of one robot, without padding.
+
+        Args:
+            row: Row of the robot.
+
+        Raises:
+            IndexError: If there is no such row.
+        """
+        return self._names_of_row("foot_names_of", self._layout.foot_names, row)
 
     @property
     def is_floating(self) -> np.ndarray:
@@ -299,6 +383,25 @@ class RobotTensors:
         stage.command(model.worlds, stage.everywhere)
         stage.limits.read_defaults(model.worlds, stage.everywhere, model.joint_q)
 
+    def _column_names(self, what: str, names: list[list[str]], longest: int) -> list[str]:
+        """Return the names of the longest row, if those of all rows begin in the same way."""
+        ours = names[longest]
+        for row, theirs in enumerate(names):
+            if theirs != ours[: len(theirs)]:
+                column = next(k for k, name in enumerate(theirs) if name != ours[k])
+                raise ValueError(
+                    f"RobotTensors.{what}: column {column} is '{ours[column]}' of "
+                    f"{self._layout.robot_name(longest)}, but '{theirs[column]}' of "
+                    f"{self._layout.robot_name(row)}. Use {what}_of(row) for the names of one row, or make "
+                    "tensors of robots of one kind each."
+                )
+        return list(ours)
+
+    def _names_of_row(self, what: str, names: list[list[str]], row: int) -> list[str]:
+        if not -len(names) <= row < len(names):
+            raise IndexError(f"RobotTensors.{what}: row is {row}, but there are {len(names)} robots.")
+        return list(names[row])
+
     def _library(self, name: str, convert: Any) -> SimpleNamespace:
         if name not in self._libraries:
             arrays = {key: value for key, value in vars(self).items() if isinstance(value, wp.array)}
@@ -338,6 +441,14 @@ class _TensorStage(StepStage):
             tensors.last_contact_times,
             tensors.last_air_times,
         )
+        self._feet: Any = FootContacts()
+        self._feet.forces, feet_times = tensors.foot_contact_forces, ContactTimes()
+        feet_times.contact, feet_times.air = tensors.foot_contact_times, tensors.foot_air_times
+        feet_times.last_contact, feet_times.last_air = (
+            tensors.foot_last_contact_times,
+            tensors.foot_last_air_times,
+        )
+        self._feet.times = feet_times
         self.limits = Limits(self._model, self._table, tensors._layout.dofs.values, tensors)
         self._stage_driven: Any = wp.zeros(
             self._model.joint_dof_count, dtype=wp.int32, device=self._model.device
@@ -372,7 +483,16 @@ class _TensorStage(StepStage):
     def after_step(self, worlds: wp.array[int], state: State) -> None:
         """Read the state, and count times."""
         dt = self._simulation.dt * self._simulation.decimation
-        launch_count_times(self._model, worlds, self._table, self._forces, self._threshold, dt, self._times)
+        launch_count_times(
+            self._model,
+            worlds,
+            self._table,
+            self._forces,
+            self._threshold,
+            dt,
+            self._times,
+            self._feet,
+        )
         self.read(worlds, self.everywhere, state)
 
     def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
@@ -433,5 +553,6 @@ class _TensorStage(StepStage):
             self._torques,
             self._forces,
             self._times,
+            self._feet,
             with_times=with_times,
         )

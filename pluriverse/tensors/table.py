@@ -1,6 +1,8 @@
 """Table: indices of the joints, bodies and feet of each robot in the arrays of a model."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,9 +71,15 @@ class Ragged:
         """Return what one row owns."""
         return self.values[self.start[row] : self.start[row + 1]]
 
-    def longest(self) -> np.ndarray:
-        """Return the entries of the longest row."""
-        return self.of(int(np.argmax(np.diff(self.start))))
+    @property
+    def longest(self) -> int:
+        """Row with the most entries, the first of several."""
+        return int(np.argmax(np.diff(self.start)))
+
+    def split(self, values: list[Any]) -> list[list[Any]]:
+        """Return one value per entry as a list for each row."""
+        start = self.start.tolist()
+        return [values[first:end] for first, end in pairwise(start)]
 
     def mask(self) -> np.ndarray:
         """Return which entries [row, width] there are."""
@@ -133,6 +141,8 @@ class RobotLayout:
             is_foot = _last_bodies(model, np.diff(shapes.start) > 0)
         self.bodies = links.keep((kept | is_foot)[links.values])
         """Bodies of each robot."""
+        self._body_index = np.full(model.body_count, -1)
+        self._body_index[self.bodies.values] = self.bodies.places
         self.feet = links.keep(is_foot[links.values])
         """Bodies of each robot that are feet."""
         counts = np.diff(shapes.start)[self.feet.values]
@@ -152,24 +162,36 @@ class RobotLayout:
     def __len__(self) -> int:
         return len(self.world)
 
-    def dof_names(self) -> list[str]:
-        """Return the names of the degrees of freedom of the robot with the most."""
-        joint = self._dof_joint[self.dofs.longest()]
+    @cached_property
+    def foot_bodies(self) -> np.ndarray:
+        """Place of each foot among the bodies of its robot, -1 for padding, shape [env, foot]."""
+        return self.feet.padded(self._body_index[self.feet.values], -1)
+
+    @cached_property
+    def dof_names(self) -> list[list[str]]:
+        """Names of the degrees of freedom of each robot: that of the joint, numbered where it has several."""
+        joint = self._dof_joint[self.dofs.values]
+        _, first, inverse, counts = np.unique(
+            joint, return_index=True, return_inverse=True, return_counts=True
+        )
         names = [leaf(self.model.joint_label[each]) for each in joint]
-        return [
-            f"{name}:{int(np.count_nonzero(joint[:entry] == joint[entry]))}"
-            if np.count_nonzero(joint == joint[entry]) > 1
-            else name
-            for entry, name in enumerate(names)
-        ]
+        for entry in np.flatnonzero(counts[inverse] > 1).tolist():
+            names[entry] += f":{entry - first[inverse[entry]]}"
+        return self.dofs.split(names)
 
-    def body_names(self) -> list[str]:
-        """Return the names of the bodies of the robot with the most."""
-        return [leaf(self.model.body_label[body]) for body in self.bodies.longest()]
+    @cached_property
+    def body_names(self) -> list[list[str]]:
+        """Names of the bodies of each robot."""
+        return self.bodies.split([leaf(self.model.body_label[body]) for body in self.bodies.values])
 
-    def foot_names(self) -> list[str]:
-        """Return the names of the feet of the robot with the most."""
-        return [leaf(self.model.body_label[body]) for body in self.feet.longest()]
+    @cached_property
+    def foot_names(self) -> list[list[str]]:
+        """Names of the feet of each robot."""
+        return self.feet.split([leaf(self.model.body_label[body]) for body in self.feet.values])
+
+    def robot_name(self, row: int) -> str:
+        """Return the name of a robot, for messages."""
+        return f"'{self.labels[row]}' (row {row}, world {self.world[row]})"
 
     def scalar_coords(self) -> np.ndarray:
         """Return the coordinate of each degree of freedom [entry], -1 for those without one."""
@@ -181,9 +203,7 @@ class RobotLayout:
         model = self.model
         table = RobotTable()
         body_row = np.full(model.body_count, -1)
-        body_index = np.full(model.body_count, -1)
         body_row[self.bodies.values] = self.bodies.rows
-        body_index[self.bodies.values] = self.bodies.places
         arrays = {
             "world_row": np.searchsorted(self.world, np.arange(model.world_count + 1)),
             "dof_start": self.dofs.start,
@@ -196,11 +216,11 @@ class RobotLayout:
             "base_joint": self.base_joint,
             "foot_start": self.feet.start,
             "foot_body": self.feet.values,
-            "foot_index": body_index[self.feet.values],
+            "foot_index": self._body_index[self.feet.values],
             "foot_shape_start": self._foot_shapes.start,
             "foot_shape": self._foot_shapes.values,
             "body_row": body_row,
-            "body_index": body_index,
+            "body_index": self._body_index,
         }
         for name, values in arrays.items():
             setattr(table, name, wp.array(values.astype(np.int32), dtype=wp.int32, device=model.device))

@@ -128,6 +128,7 @@ def test_contact_forces_carry_the_robot(simulation):
         assert (tensors.contact_times[0] == 0.0).all()
         assert (tensors.air_times[0] == 0.0).all()
         assert (tensors.contact_forces[0] == 0.0).all()
+        assert (tensors.foot_contact_times[0] == 0.0).all()
         np.testing.assert_array_equal(tensors.joint_positions[0], tensors.default_joint_positions[0])
 
 
@@ -139,7 +140,8 @@ def test_feet_are_the_lowest_points_of_their_shapes(simulation, robots):
         for index in range(model.shape_count)
         if model.shape_world.numpy()[index] == 0 and "foot" in model.shape_label[index].lower()
     ]
-    assert robots.foot_names == [robots.body_names[place] for place in robots.feet]
+    names = robots.body_names_of(0)
+    assert robots.foot_names_of(0) == [names[place] for place in robots.numpy.foot_bodies[0]]
     assert len(shape) == 4
     for place, index in enumerate(shape):
         pose = state.body_q.numpy()[model.shape_body.numpy()[index]]
@@ -207,7 +209,7 @@ def test_tensors_of_torch_share_the_memory_and_a_snapshot_brings_them_back(simul
         snapshot = own.save()
         kept = {
             name: getattr(robots.numpy, name).copy()
-            for name in ("joint_positions", "contact_times", "air_times")
+            for name in ("joint_positions", "contact_times", "air_times", "foot_air_times")
         }
         own.step(30)
         own.restore(snapshot)
@@ -297,6 +299,50 @@ def test_what_is_fixed_to_a_trunk_or_a_hip_is_no_foot():
     robot.add_articulation(joints, label="robot")
     with pv.Simulation(robot.finalize("cpu"), dt=DT, threads=1) as simulation:
         assert simulation.tensors("robot").foot_names == ["foot"]
+
+
+def test_feet_are_those_of_each_robot_where_bodies_differ(simulation, robots):
+    """A chain of two bodies has its foot where a quadruped has a hip: columns of feet follow each robot."""
+    arrays = robots.numpy
+    legs = [3, 6, 9, 12]
+    assert arrays.foot_bodies.tolist() == [legs, [1, -1, -1, -1], legs, [0, -1, -1, -1]]
+    assert arrays.foot_mask.sum(axis=1).tolist() == [4, 1, 4, 1]
+    for row, places in enumerate(arrays.foot_bodies):
+        feet = places[places >= 0]
+        assert robots.foot_names_of(row) == [robots.body_names_of(row)[place] for place in feet]
+        for name in ("contact_times", "air_times", "last_contact_times", "last_air_times", "contact_forces"):
+            ours, theirs = getattr(arrays, f"foot_{name}")[row], getattr(arrays, name)[row]
+            np.testing.assert_array_equal(ours[: len(feet)], theirs[feet])
+            assert (ours[len(feet) :] == 0.0).all()
+    assert (arrays.foot_contact_times[[0, 2]] > 0.0).any()
+    assert arrays.foot_air_times[1, 0] > 0.0
+    for name in ("feet", "joint_names", "body_names", "foot_names"):
+        with pytest.raises(ValueError, match=rf"RobotTensors.{name}: .*'puli'.*\(row 1, world 1\)"):
+            getattr(robots, name)
+    with pytest.raises(IndexError, match="row is 4, but there are 4 robots"):
+        robots.foot_names_of(4)
+
+
+def test_columns_have_names_where_the_names_of_all_robots_begin_alike():
+    """Chains of one to three links: shorter ones are padded, and no column means two things."""
+    builder = pv.ModelBuilder()
+    for length in (1, 3, 2):
+        builder.begin_world()
+        parent, joints = -1, []
+        for number in range(length):
+            link = builder.add_link(label=f"link{number}", mass=1.0, inertia=np.eye(3))
+            joints.append(builder.add_joint_revolute(parent, link, label=f"joint{number}"))
+            builder.add_shape_sphere(link, radius=0.1)
+            parent = link
+        builder.add_articulation(joints, label="chain")
+        builder.end_world()
+    with pv.Simulation(builder.finalize("cpu"), dt=DT, threads=1) as own:
+        chains = own.tensors("chain")
+    assert chains.joint_names == ["joint0", "joint1", "joint2"]
+    assert chains.body_names == ["link0", "link1", "link2"]
+    assert chains.joint_names_of(2) == ["joint0", "joint1"]
+    with pytest.raises(ValueError, match=r"are the bodies \[0\], but those of .* the bodies \[2\]"):
+        _ = chains.feet
 
 
 def test_wrong_names_are_refused(simulation):

@@ -93,8 +93,8 @@ class HumanoidTask(VelocityTask):
         names = self.robot.joint_names
         columns = [[names.index(side + joint) for side in SIDES] for joint in LEG]
         self._leg = torch.tensor(columns, dtype=torch.int64, device=env.device)
-        bodies = self.robot.body_names
-        feet = [foot for side in SIDES for foot in self.robot.feet if matches(bodies[foot], (side + "*",))]
+        names = self.robot.foot_names
+        feet = [k for side in SIDES for k, name in enumerate(names) if matches(name, (side + "*",))]
         self._feet = torch.tensor(feet, dtype=torch.int64, device=env.device)
         self._side = torch.tensor([1.0, -1.0], dtype=torch.float32, device=env.device)
 
@@ -157,7 +157,7 @@ class HumanoidTask(VelocityTask):
 
         terms = super().reward(env)
         stands = torch.sin(self._phase(env)) * self._side * self._walks() <= 0.0
-        touches = self.t.contact_times.index_select(1, self._feet) > 0.0
+        touches = self.t.foot_contact_times.index_select(1, self._feet) > 0.0
         seconds = env.step_seconds
         terms["alive"] = -self.weights["alive"] * seconds * self.t.projected_gravity[:, 2]
         terms["gait"] = self.weights["gait"] * seconds * (stands == touches).float().mean(dim=1)

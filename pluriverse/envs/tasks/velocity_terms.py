@@ -45,18 +45,16 @@ def squared_distance(first: wp.array2d[float], second: wp.array2d[float], row: i
 
 @wp.func
 def flight_of(
-    feet: wp.array[int],
-    contact_times: wp.array2d[float],
-    last_air_times: wp.array2d[float],
+    foot_contact_times: wp.array2d[float],
+    foot_last_air_times: wp.array2d[float],
     swing_seconds: float,
     dt: float,
     row: int,
 ) -> float:
     """Return by how much the feet that have landed in this step flew longer than `swing_seconds` [s]."""
     total = float(0.0)
-    for k in range(feet.shape[0]):
-        foot = feet[k]
-        touched, flown = contact_times[row, foot], last_air_times[row, foot]
+    for foot in range(foot_contact_times.shape[1]):  # padding has not touched
+        touched, flown = foot_contact_times[row, foot], foot_last_air_times[row, foot]
         if touched > 0.0 and touched < LANDING_STEPS * dt and flown > 0.0:
             total += flown - swing_seconds
     return total
@@ -71,9 +69,8 @@ def value_terms(
     joint_positions: wp.array2d[float],  # [env, dof] rad
     joint_velocities: wp.array2d[float],  # [env, dof] rad/s
     joint_torques: wp.array2d[float],  # [env, dof] N·m
-    contact_times: wp.array2d[float],  # [env, body] s
-    last_air_times: wp.array2d[float],  # [env, body] s
-    feet: wp.array[int],  # [foot] place among the bodies
+    foot_contact_times: wp.array2d[float],  # [env, foot] s
+    foot_last_air_times: wp.array2d[float],  # [env, foot] s
     # task
     commands: wp.array2d[float],  # [env, 3] m/s, m/s, rad/s
     actions: wp.array2d[float],  # [env, dof]
@@ -100,7 +97,7 @@ def value_terms(
         torque += joint_torques[env, dof] * joint_torques[env, dof]
     flight = float(0.0)
     if forward * forward + sideways * sideways > STANDING_COMMAND * STANDING_COMMAND:
-        flight = flight_of(feet, contact_times, last_air_times, swing_seconds, dt, env)
+        flight = flight_of(foot_contact_times, foot_last_air_times, swing_seconds, dt, env)
     values[0, env] = dt * weights[0] * wp.exp(-wp.dot(error, error) / width)
     values[1, env] = dt * weights[1] * wp.exp(-turn_error * turn_error / width)
     values[2, env] = dt * weights[2] * velocity[2] * velocity[2]
@@ -165,9 +162,8 @@ class VelocityTerms:
                 robot.joint_positions,
                 robot.joint_velocities,
                 robot.joint_torques,
-                robot.contact_times,
-                robot.last_air_times,
-                wp.array(robot.feet, dtype=wp.int32, device=device),
+                robot.foot_contact_times,
+                robot.foot_last_air_times,
                 *(wp.from_torch(tensor) for tensor in tensors),
                 wp.array([weights.get(name, 0.0) for name in TERMS], dtype=float, device=device),
                 tracking_width,
