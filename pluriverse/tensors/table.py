@@ -117,7 +117,6 @@ class RobotLayout:
         feet: Patterns | None,
         worlds: Patterns | None,
     ) -> None:
-        view = ArticulationView(model, pattern, include_joints=joints, worlds=worlds, homogeneous=False)
         view = ArticulationView(model, pattern, worlds=worlds, homogeneous=False)
         self.model = model
         self.world = np.asarray(view.row_world)
@@ -125,7 +124,13 @@ class RobotLayout:
         self.labels = view.articulation_labels
         """Label of each robot."""
         self._dof_joint, self._dof_coord, self._dof_axis = _dof_coordinates(model)
-        dofs = _owned(view, Entity.JOINT_DOF)
+        # The base of a robot is its own, whether its joint is kept or not.
+        kept_joints = (
+            view
+            if joints is None
+            else ArticulationView(model, pattern, include_joints=joints, worlds=worlds, homogeneous=False)
+        )
+        dofs = _owned(kept_joints, Entity.JOINT_DOF)
         self.dofs = dofs.keep(self._dof_coord[dofs.values] >= 0)
         """Degrees of freedom of each robot, without those of its floating base."""
         links = _owned(view, Entity.BODY)

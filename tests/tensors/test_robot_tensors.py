@@ -323,6 +323,18 @@ def test_feet_are_those_of_each_robot_where_bodies_differ(simulation, robots):
         robots.foot_names_of(4)
 
 
+def test_joints_may_be_selected(simulation, robots):
+    """Columns are those of the joints that are kept; the base is still that of the robot."""
+    knees = simulation.tensors("puli", joints="*knee")
+    columns = [k for k, name in enumerate(robots.joint_names_of(0)) if name.endswith("knee")]
+    assert knees.joint_names == [robots.joint_names_of(0)[column] for column in columns]
+    np.testing.assert_array_equal(knees.numpy.joint_positions[0], robots.numpy.joint_positions[0, columns])
+    np.testing.assert_array_equal(knees.numpy.base_positions[0], robots.numpy.base_positions[0])
+    assert knees.is_floating.all()
+    with pytest.raises(KeyError, match="include_joints: no joint matches 'wheel'"):
+        simulation.tensors("puli", joints="wheel")
+
+
 def test_columns_have_names_where_the_names_of_all_robots_begin_alike():
     """Chains of one to three links: shorter ones are padded, and no column means two things."""
     builder = pv.ModelBuilder()
