@@ -19,6 +19,10 @@ class UndrivenJointWarning(PluriverseWarning):
     """A joint without a drive was given a target, which nothing follows."""
 
 
+class MissingEntityWarning(PluriverseWarning):
+    """A pattern finds nothing in the worlds of a part of a batch; it may in another part."""
+
+
 class RepeatedGroundWarning(PluriverseWarning):
     """A world has the same ground plane more than once."""
 

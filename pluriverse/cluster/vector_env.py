@@ -309,7 +309,9 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             if (observation, action) != found[0][:2]:
                 raise ClusterError(
                     f"{part.name} observes {observation} and takes {action}, but {self._parts[0].name} "
-                    f"{found[0][0]} and {found[0][1]}. A task needs the same spaces in every part."
+                    f"{found[0][0]} and {found[0][1]}. A task needs the same spaces in every part. Where "
+                    "robots differ, give tensors the columns of the largest robot of all parts: "
+                    "env.tensors(pattern, dof_count=..., body_count=..., foot_count=...)."
                 )
         self.single_observation_space, self.single_action_space, metadata = found[0]
         self.metadata = metadata | {"render_modes": []}

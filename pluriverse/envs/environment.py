@@ -61,7 +61,8 @@ class Environment:
         seed: Seed of all draws, 0 to 2**31 - 1.
         device: Device of simulation and tensors; the best there is if None.
         threads: CPU threads of the simulation; all cores if None.
-        identities: Identity of each environment, if it is a part of a larger batch; 0, 1, 2 ... if None.
+        identities: Identity of each environment, if it is a part of a larger batch; 0, 1, 2 ... if None. In
+            a part, patterns of terms and tensors may find nothing, with a warning.
         reset_done: Whether environments are reset in the step in which they end. Otherwise they go on until
             `reset(env.ended)`.
         strict: Whether a failing world is an error instead of a warning.
@@ -111,6 +112,7 @@ class Environment:
         self._torch = torch
         self.task = task
         self.reset_done = reset_done
+        self._is_part = identities is not None
         self._identities = _checked_identities(identities, int(env_count))
         model = self._build(device)
         solver = task.make_solver(model)
@@ -159,7 +161,11 @@ class Environment:
         if len(task.randomization):
             # After setup, so that defaults are what acts, such as gains of actuators made there.
             self._randomizer = Randomizer(
-                self.simulation, list(task.randomization), seed=self.seed, identities=self._identities
+                self.simulation,
+                list(task.randomization),
+                seed=self.seed,
+                identities=self._identities,
+                is_part=self._is_part,
             )
         self._is_closed = False
         self._has_task = True
@@ -209,13 +215,14 @@ class Environment:
 
         Args:
             pattern: Labels of articulations, as for `Simulation.tensors`.
-            options: Options of `RobotTensors`.
+            options: Options of `RobotTensors`. Where robots differ, `dof_count` and the like give a part of a
+                batch the columns of the whole.
 
         Raises:
             KeyError: If the pattern finds nothing.
             ValueError: If an environment has none or several of them.
         """
-        robots = self.simulation.tensors(pattern, **options)
+        robots = self.simulation.tensors(pattern, **({"is_part": self._is_part} | options))
         found = np.bincount(robots.worlds, minlength=self.env_count)
         if (found != 1).any():
             env = int(np.argmax(found != 1))

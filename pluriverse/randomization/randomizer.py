@@ -71,9 +71,11 @@ class Randomizer:
         identities: Identity on which the draws of each environment depend, whole numbers from 0 to 2**31 - 1,
             shape [environment]; its index if None. A part of a batch draws the same as in the whole if
             identities are the indices there, and environments of equal identity draw equal numbers.
+        is_part: Whether the worlds are a part of a batch, in which a pattern may find nothing. This is a
+            `MissingEntityWarning` then, and an error otherwise.
 
     Raises:
-        KeyError: If a pattern finds nothing.
+        KeyError: If a pattern finds nothing, unless `is_part`.
         TypeError: If a term is not a `Term`.
         ValueError: If an array cannot be randomized, a distribution could give a value that is not allowed,
             two terms draw the same entries, or the solver of the simulation has something compiled in.
@@ -89,7 +91,9 @@ class Randomizer:
         *,
         seed: int = 0,
         identities: Any = None,
+        is_part: bool = False,
     ) -> None:
+        self._is_part = is_part
         self._model: Model = target if isinstance(target, Model) else target.model
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
             raise ValueError(f"Randomizer: seed is {seed!r}, but it must be a whole number, 0 to 2**31 - 1.")
@@ -440,7 +444,8 @@ class Randomizer:
         The defaults have the shape [variant, entity, component].
         """
         default = self._default(name).numpy()
-        yield None, np.arange(len(default)), default.reshape(1, len(default), -1)
+        words = int(np.prod(default.shape[1:], dtype=np.int64))
+        yield None, np.arange(len(default)), default.reshape(1, len(default), words)
         yield from self._variant_rows(name)
 
     def _check_values(self, term: Property, found: np.ndarray, components: list[int], words: int) -> None:
@@ -473,7 +478,7 @@ class Randomizer:
     def _targets(
         self, kind: Entity, patterns: Any, what: str, *, keep: np.ndarray | None = None
     ) -> tuple[np.ndarray, Targets]:
-        found = find_targets(self._model, kind, patterns, what)
+        found = find_targets(self._model, kind, patterns, what, is_part=self._is_part)
         if keep is not None:
             found &= keep
         return found, targets_to_device(self._model, kind, found)

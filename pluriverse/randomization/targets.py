@@ -11,7 +11,7 @@ from pluriverse.model.schema import MODEL_ARRAYS, OTHER_NAMES
 from pluriverse.model.world_ranges import entity_count, world_ranges
 from pluriverse.randomization.terms import Operation, Property
 from pluriverse.randomization.write import Targets
-from pluriverse.selection.patterns import match_labels
+from pluriverse.selection.patterns import match_labels, present_patterns, warn_of_missing
 from pluriverse.types import Entity, JointType
 
 # Least eigenvalue of the second moment of mass, relative to the largest, for which it is factored: a few
@@ -83,8 +83,12 @@ def property_components(term: Property, model: Model) -> tuple[list[int], int]:
     return components, words
 
 
-def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.ndarray:
+def find_targets(
+    model: Model, kind: Entity, patterns: Any, what: str, *, is_part: bool = False
+) -> np.ndarray:
     """Return which entities of worlds match a pattern, as truth values. Global entities never match.
+
+    In a part of a batch a pattern may find nothing, with a warning.
 
     Raises:
         KeyError: If the pattern finds nothing.
@@ -100,7 +104,10 @@ def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.nda
         Entity.SHAPE: model.shape_label,
         Entity.EQUALITY_CONSTRAINT: model.equality_constraint_label,
     }.get(kind, model.joint_label)
-    found = match_labels(labels, np.arange(len(labels)), patterns, what=what, kind=kind.key)
+    numbers = np.arange(len(labels))
+    if is_part:
+        patterns = present_patterns(labels, numbers, patterns, what=what, kind=kind.key)
+    found = match_labels(labels, numbers, patterns, what=what, kind=kind.key)
     if kind is Entity.BODY:
         split_from = model.body_split_from.numpy()
         found = np.isin(split_from, split_from[found])  # a body with all its parts
@@ -108,11 +115,11 @@ def find_targets(model: Model, kind: Entity, patterns: Any, what: str) -> np.nda
         found = np.repeat(found, np.diff(model.joint_qd_start.numpy()))
     elif kind is Entity.JOINT_COORD:
         found = np.repeat(found, np.diff(model.joint_q_start.numpy()))
-    if not (found & inside).any():
-        raise KeyError(
-            f"{what}: {patterns!r} means only what all worlds share, and that has one value for all. Put it "
-            "into the worlds to draw it for each."
-        )
+    if not (found & inside).any() and (found.any() or not is_part):
+        text = f"{what}: {patterns!r} means only what all worlds share, and that has one value for all."
+        if not is_part:
+            raise KeyError(f"{text} Put it into the worlds to draw it for each.")
+        warn_of_missing(text)
     return found & inside
 
 

@@ -59,6 +59,8 @@ class LoadedScene:
     """The scene of its variants, if it has any."""
     first_world: int = 0
     """Index of world 0 in the whole scene, where only a part of its worlds was built."""
+    is_part: bool = False
+    """Whether only a part of the worlds of the whole scene was built."""
 
     @property
     def body_labels(self) -> list[str]:
@@ -143,7 +145,7 @@ class LoadedScene:
         if identities is None:
             count = getattr(simulation, "environment_count", self.model.world_count)
             identities = range(self.first_world, self.first_world + count)
-        return self.randomize.randomizer(simulation, identities=identities)
+        return self.randomize.randomizer(simulation, identities=identities, is_part=self.is_part)
 
     def play(self, simulation: Any, count: int) -> None:
         """Make `count` steps of a simulation of this scene, with the recorded control of each time.

@@ -125,7 +125,8 @@ class ReadScene:
             if model.dynamics_obstacle is not None:  # a scene is there to be simulated
                 raise self._model_error(model.dynamics_obstacle)
         if self.scene.randomize is not None:
-            self.scene.randomize.check(self.document, model if variant_scene is None else variant_scene)
+            target = model if variant_scene is None else variant_scene
+            self.scene.randomize.check(self.document, target, is_part=worlds is not None)
         control = model.control()
         sequences = list(self._sequences(model, counts, offsets))
         for sequence in sequences:
@@ -147,6 +148,7 @@ class ReadScene:
             randomize=self.scene.randomize,
             variant_scene=variant_scene,
             first_world=first_world,
+            is_part=worlds is not None,
         )
 
     def _build_variants(self, count: int, device: Any, worlds: range | None) -> Any:

@@ -186,8 +186,8 @@ class RandomizeSection(SceneMapping):
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     terms: list[TermSection] = Field(default_factory=list)
 
-    def check(self, document: Any, target: Any) -> None:
-        """Check that the terms fit a model or a simulation.
+    def check(self, document: Any, target: Any, *, is_part: bool) -> None:
+        """Check that the terms fit a model or a simulation; `is_part` as in `Randomizer`.
 
         Raises:
             SapSceneLoaderError: If one does not; the message names its place.
@@ -196,17 +196,17 @@ class RandomizeSection(SceneMapping):
 
         for index, section in enumerate(self.terms):
             try:
-                Randomizer(target, [section.term()], seed=self.seed)
+                Randomizer(target, [section.term()], seed=self.seed, is_part=is_part)
             except (ValueError, KeyError) as error:
                 raise document.error(("randomize", "terms", index), str(error.args[0])) from error
         try:
-            self.randomizer(target)
+            self.randomizer(target, is_part=is_part)
         except ValueError as error:
             raise document.error(("randomize", "terms"), str(error)) from error
 
-    def randomizer(self, target: Any, *, identities: Any = None) -> Any:
-        """Return the `Randomizer` of a model or a simulation; `identities` as there."""
+    def randomizer(self, target: Any, *, identities: Any = None, is_part: bool = False) -> Any:
+        """Return the `Randomizer` of a model or a simulation; `identities` and `is_part` as there."""
         from pluriverse.randomization import Randomizer
 
         terms = [section.term() for section in self.terms]
-        return Randomizer(target, terms, seed=self.seed, identities=identities)
+        return Randomizer(target, terms, seed=self.seed, identities=identities, is_part=is_part)

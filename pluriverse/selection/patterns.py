@@ -8,10 +8,13 @@ that fits no whole label is compared with as many last parts: names of links may
 
 import fnmatch
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 import numpy as np
+
+from pluriverse.warnings import MissingEntityWarning
 
 Pattern = str | re.Pattern[str] | int
 Patterns = Pattern | Sequence[Pattern]
@@ -63,21 +66,70 @@ def match_labels(
         KeyError: If one of the patterns finds nothing.
         TypeError: If a pattern is of another type.
     """
+    matches = _each_match(labels, numbers, patterns)
+    for pattern, found in matches:
+        if not found.any():
+            raise KeyError(_nothing(labels, pattern, what, kind))
+    return np.logical_or.reduce([found for _, found in matches] or [np.zeros(len(labels), dtype=bool)])
+
+
+def present_patterns(
+    labels: Sequence[str], numbers: np.ndarray, patterns: Patterns, *, what: str, kind: str
+) -> list[Pattern]:
+    """Return the patterns that find something, and warn of the others.
+
+    A part of a batch of different worlds need not have everything that the whole has.
+
+    Args:
+        labels: Label of each entity.
+        numbers: What a whole number among the patterns is compared with, one per entity.
+        patterns: Names, wildcards, regular expressions or numbers.
+        what: The argument, for messages.
+        kind: The entity, for messages.
+
+    Raises:
+        TypeError: If a pattern is of another type.
+    """
+    present = []
+    for pattern, found in _each_match(labels, numbers, patterns):
+        if found.any():
+            present.append(pattern)
+        else:
+            warn_of_missing(_nothing(labels, pattern, what, kind))
+    return present
+
+
+def warn_of_missing(text: str) -> None:
+    """Warn that a part of a batch has nothing that is meant."""
+    warnings.warn(
+        f"{text} The pattern means nothing in this part of the batch; another part may have some.",
+        MissingEntityWarning,
+        stacklevel=2,
+    )
+
+
+def _each_match(
+    labels: Sequence[str], numbers: np.ndarray, patterns: Patterns
+) -> list[tuple[Pattern, np.ndarray]]:
+    """Return which entities match, pattern by pattern."""
     unique, inverse = np.unique(np.array(labels, dtype=object), return_inverse=True)
-    found = np.zeros(len(labels), dtype=bool)
+    matches = []
     for pattern in listed(patterns):
         if isinstance(pattern, int | np.integer):
-            matches = numbers == int(pattern)
+            found = numbers == int(pattern)
         else:
             accepts = _acceptor(pattern)
             accepted = [accepts(label) for label in unique]
             if isinstance(pattern, str) and "/" in pattern and not any(accepted):
                 accepted = [accepts(_tail(label, pattern.count("/") + 1)) for label in unique]
-            matches = np.array(accepted, dtype=bool)[inverse.reshape(-1)]
-        if not matches.any():
-            raise KeyError(f"{what}: no {kind} matches {_shown(pattern)}; {_known(unique.tolist(), pattern)}")
-        found |= matches
-    return found
+            found = np.array(accepted, dtype=bool)[inverse.reshape(-1)]
+        matches.append((pattern, found))
+    return matches
+
+
+def _nothing(labels: Sequence[str], pattern: Pattern, what: str, kind: str) -> str:
+    """Return the message about a pattern that finds nothing."""
+    return f"{what}: no {kind} matches {_shown(pattern)}; {_known(sorted(set(labels)), pattern)}"
 
 
 def _acceptor(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:

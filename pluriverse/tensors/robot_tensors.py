@@ -52,10 +52,17 @@ class RobotTensors:
         feet: Bodies that are feet; by default the last body with collision shapes of each moving chain.
         worlds: Worlds to include; all if None.
         contact_threshold: Force from which a body counts as touching something [N].
+        dof_count: Columns of arrays [env, dof]; as many as the robot with the most has if None. Robots with
+            fewer are padded, so that parts of a batch of different robots have the columns of the whole.
+        body_count: Columns of arrays [env, body], in the same way.
+        foot_count: Columns of arrays [env, foot], in the same way.
+        is_part: Whether the worlds are a part of a batch, in which a pattern may find nothing, as long as
+            some robot is found. This is a `MissingEntityWarning` then, and an error otherwise.
 
     Raises:
-        KeyError: If a pattern finds nothing.
-        ValueError: If `contact_threshold` is negative or no number, or the model's up axis is not z.
+        KeyError: If a pattern finds nothing, unless `is_part`.
+        ValueError: If a robot has more than one of the counts of columns, `contact_threshold` is negative or
+            no number, or the model's up axis is not z.
     """
 
     joint_positions: wp.array2d[float]
@@ -154,6 +161,10 @@ class RobotTensors:
         feet: Patterns | None = None,
         worlds: Patterns | None = None,
         contact_threshold: float = CONTACT_THRESHOLD,
+        dof_count: int | None = None,
+        body_count: int | None = None,
+        foot_count: int | None = None,
+        is_part: bool = False,
     ) -> None:
         if not contact_threshold >= 0.0:
             raise ValueError(
@@ -165,11 +176,22 @@ class RobotTensors:
                 f"RobotTensors: the model has up_axis {model.up_axis.name}, but heights and lowest points of "
                 "feet are measured along z. Build it with ModelBuilder(up_axis='Z'); importers turn files."
             )
-        layout = RobotLayout(model, pattern, joints=joints, bodies=bodies, feet=feet, worlds=worlds)
+        layout = RobotLayout(
+            model,
+            pattern,
+            joints=joints,
+            bodies=bodies,
+            feet=feet,
+            worlds=worlds,
+            dof_count=dof_count,
+            body_count=body_count,
+            foot_count=foot_count,
+            is_part=is_part,
+        )
         self._simulation, self._layout = simulation, layout
         self._libraries: dict[str, SimpleNamespace] = {}
         count, device = len(layout), model.device
-        dof_count, body_count, foot_count = layout.dofs.width, layout.bodies.width, layout.feet.width
+        dof_width, body_width, foot_width = layout.dofs.width, layout.bodies.width, layout.feet.width
 
         def zeros(*shape: int, dtype: Any = float) -> Any:
             return wp.zeros(shape, dtype=dtype, device=device)
@@ -187,10 +209,10 @@ class RobotTensors:
             "joint_velocity_limits",
             "default_joint_positions",
         ):
-            setattr(self, name, zeros(count, dof_count))
+            setattr(self, name, zeros(count, dof_width))
         for name in _TIMES:
-            setattr(self, name, zeros(count, body_count))
-            setattr(self, f"foot_{name}", zeros(count, foot_count))
+            setattr(self, name, zeros(count, body_width))
+            setattr(self, f"foot_{name}", zeros(count, foot_width))
         for name, dtype in (
             ("base_positions", wp.vec3),
             ("base_quaternions", wp.quat),
@@ -206,11 +228,11 @@ class RobotTensors:
             ("body_angular_velocities", wp.vec3),
             ("contact_forces", wp.vec3),
         ):
-            setattr(self, name, zeros(count, body_count, dtype=dtype))
-        self.foot_positions = zeros(count, foot_count, dtype=wp.vec3)
-        self.foot_velocities = zeros(count, foot_count, dtype=wp.vec3)
-        self.foot_heights = zeros(count, foot_count)
-        self.foot_contact_forces = zeros(count, foot_count, dtype=wp.vec3)
+            setattr(self, name, zeros(count, body_width, dtype=dtype))
+        self.foot_positions = zeros(count, foot_width, dtype=wp.vec3)
+        self.foot_velocities = zeros(count, foot_width, dtype=wp.vec3)
+        self.foot_heights = zeros(count, foot_width)
+        self.foot_contact_forces = zeros(count, foot_width, dtype=wp.vec3)
         self.base_heights = zeros(count)
         self.joint_mask = _truths(layout.dofs.mask(), device)
         self.body_mask = _truths(layout.bodies.mask(), device)

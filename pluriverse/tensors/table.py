@@ -1,6 +1,6 @@
 """Table: indices of the joints, bodies and feet of each robot in the arrays of a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -10,7 +10,7 @@ import warp as wp
 
 from pluriverse.model import Model
 from pluriverse.selection import ArticulationView
-from pluriverse.selection.patterns import Patterns, leaf, match_labels
+from pluriverse.selection.patterns import Patterns, leaf, match_labels, present_patterns
 from pluriverse.types import FLOATING_JOINTS, Entity, JointType, ShapeFlags
 
 # Value of `RobotTable.axis` for a degree of freedom whose coordinate is its position.
@@ -47,11 +47,13 @@ class Ragged:
     """Owned entities, shape [entry]."""
     start: np.ndarray
     """First entry of each row, shape [row + 1]."""
+    least_width: int = 0
+    """Columns to have at least."""
 
     @property
     def width(self) -> int:
-        """Most entries of a row."""
-        return int(np.diff(self.start).max(initial=0))
+        """Columns: the most entries of a row, or more on request."""
+        return int(np.diff(self.start).max(initial=self.least_width))
 
     @property
     def rows(self) -> np.ndarray:
@@ -102,9 +104,14 @@ class RobotLayout:
         bodies: Bodies to keep; None for all.
         feet: Bodies that are feet; None for the last with collision shapes of all chains that can move.
         worlds: Worlds; None for all.
+        dof_count: Columns of degrees of freedom; None for the most of a robot.
+        body_count: Columns of bodies; None for the most of a robot.
+        foot_count: Columns of feet; None for the most of a robot.
+        is_part: Whether patterns may find nothing, with a warning, as long as some robot is found.
 
     Raises:
         KeyError: If a pattern finds nothing.
+        ValueError: If a robot has more than a count of columns.
     """
 
     def __init__(
@@ -116,7 +123,17 @@ class RobotLayout:
         bodies: Patterns | None,
         feet: Patterns | None,
         worlds: Patterns | None,
+        dof_count: int | None,
+        body_count: int | None,
+        foot_count: int | None,
+        is_part: bool,
     ) -> None:
+        if is_part:
+            numbers = np.arange(model.articulation_count)
+            known = present_patterns(
+                model.articulation_label, numbers, pattern, what="RobotTensors", kind="articulation"
+            )
+            pattern = known or pattern  # without a robot there is nothing to return, and the view says so
         view = ArticulationView(model, pattern, worlds=worlds, homogeneous=False)
         self.model = model
         self.world = np.asarray(view.row_world)
@@ -124,14 +141,21 @@ class RobotLayout:
         self.labels = view.articulation_labels
         """Label of each robot."""
         self._dof_joint, self._dof_coord, self._dof_axis = _dof_coordinates(model)
-        # The base of a robot is its own, whether its joint is kept or not.
-        kept_joints = (
-            view
-            if joints is None
-            else ArticulationView(model, pattern, include_joints=joints, worlds=worlds, homogeneous=False)
-        )
+        joints_of = _owned(view, Entity.JOINT)
+        kept_joints = view
+        if joints is not None:
+            if is_part:
+                own_labels, places = view.labels(Entity.JOINT), joints_of.places
+                joints = present_patterns(
+                    own_labels, places, joints, what="RobotTensors: joints", kind="joint"
+                )
+            # The base of a robot is its own, whether its joint is kept or not.
+            kept_joints = ArticulationView(
+                model, pattern, include_joints=joints, worlds=worlds, homogeneous=False
+            )
         dofs = _owned(kept_joints, Entity.JOINT_DOF)
-        self.dofs = dofs.keep(self._dof_coord[dofs.values] >= 0)
+        dofs = dofs.keep(self._dof_coord[dofs.values] >= 0)
+        self.dofs = self._with_columns(dofs, "dof_count", dof_count)
         """Degrees of freedom of each robot, without those of its floating base."""
         links = _owned(view, Entity.BODY)
         self.robot_bodies = links.values
@@ -139,23 +163,22 @@ class RobotLayout:
         shapes = _collision_shapes(model)
         kept = np.ones(model.body_count, dtype=bool)
         if bodies is not None:
-            kept = _match(model.body_label, links.values, bodies, "bodies")
+            kept = _match(model.body_label, links.values, bodies, "bodies", is_part=is_part)
         if feet is not None:
-            is_foot = _match(model.body_label, links.values, feet, "feet")
+            is_foot = _match(model.body_label, links.values, feet, "feet", is_part=is_part)
         else:
             is_foot = _last_bodies(model, np.diff(shapes.start) > 0)
-        self.bodies = links.keep((kept | is_foot)[links.values])
+        self.bodies = self._with_columns(links.keep((kept | is_foot)[links.values]), "body_count", body_count)
         """Bodies of each robot."""
         self._body_index = np.full(model.body_count, -1)
         self._body_index[self.bodies.values] = self.bodies.places
-        self.feet = links.keep(is_foot[links.values])
+        self.feet = self._with_columns(links.keep(is_foot[links.values]), "foot_count", foot_count)
         """Bodies of each robot that are feet."""
         counts = np.diff(shapes.start)[self.feet.values]
         self._foot_shapes = Ragged(
             shapes.values[_ranges(shapes.start[self.feet.values], counts)],
             np.concatenate([[0], np.cumsum(counts)]),
         )
-        joints_of = _owned(view, Entity.JOINT)
         self.base_joint = joints_of.values[joints_of.start[:-1]]
         """Root joint of each robot, shape [env]."""
         types, child = model.joint_type.numpy()[self.base_joint], model.joint_child.numpy()[self.base_joint]
@@ -166,6 +189,20 @@ class RobotLayout:
 
     def __len__(self) -> int:
         return len(self.world)
+
+    def _with_columns(self, entries: Ragged, option: str, count: int | None) -> Ragged:
+        """Return entries with as many columns as are asked for."""
+        if count is None:
+            return entries
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+            raise ValueError(f"RobotTensors: {option} is {count!r}, but must be a whole number >= 0.")
+        row = entries.longest
+        if len(entries.of(row)) > count:
+            raise ValueError(
+                f"RobotTensors: {option} is {count}, but {self.robot_name(row)} has "
+                f"{len(entries.of(row))}. Give the most that a robot of the whole batch has."
+            )
+        return replace(entries, least_width=int(count))
 
     @cached_property
     def foot_bodies(self) -> np.ndarray:
@@ -237,12 +274,15 @@ def _owned(view: ArticulationView, frequency: Entity) -> Ragged:
     return Ragged(np.asarray(layout.index), np.asarray(layout.start))
 
 
-def _match(labels: list[str], owned: np.ndarray, patterns: Patterns, option: str) -> np.ndarray:
+def _match(
+    labels: list[str], owned: np.ndarray, patterns: Patterns, option: str, *, is_part: bool
+) -> np.ndarray:
     """Return which of the robots' bodies match patterns."""
+    own_labels, what = [labels[body] for body in owned], f"RobotTensors: {option}"
+    if is_part:
+        patterns = present_patterns(own_labels, owned, patterns, what=what, kind="body")
     result = np.zeros(len(labels), dtype=bool)
-    result[owned] = match_labels(
-        [labels[body] for body in owned], owned, patterns, what=f"RobotTensors: {option}", kind="body"
-    )
+    result[owned] = match_labels(own_labels, owned, patterns, what=what, kind="body")
     return result
 
 

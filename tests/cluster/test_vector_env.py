@@ -13,7 +13,7 @@ pytest.importorskip("gymnasium")
 from pluriverse import envs
 from pluriverse.cluster import ClusterError, FleetVectorEnv, WorkerTaskError
 from pluriverse.cluster.environments import EnvironmentDescription
-from tests.envs.strangers import Mixed, Pushed
+from tests.envs.strangers import Chains, Mixed, Pushed
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
 ENV_COUNT = 5
@@ -200,6 +200,24 @@ def test_a_task_that_raises_is_reported_with_its_worker():
     env.reset()
     env.step(np.zeros((2, 1)))
     env.close()
+
+
+class NarrowChains(Chains):
+    """Each part has the columns of its own robots."""
+
+    columns: dict = {}  # noqa: RUF012
+
+
+def test_different_robots_may_be_split_if_the_columns_are_given():
+    """The first worker has no long chain and no grip; bits are those of one process."""
+    actions = np.linspace(-1.0, 1.0, 6, dtype=np.float32)[:, None]
+    seen = []
+    for env in (envs.VectorEnv(Chains(), 6, threads=1), FleetVectorEnv(Chains, 6, workers=2)):
+        seen.append([flat(env.reset())[0], *(flat(env.step(actions))[0] for _ in range(3))])
+        env.close()
+    check_equal(*seen)
+    with pytest.raises(ClusterError, match=r"same spaces in every part.*env\.tensors\(pattern, dof_count="):
+        FleetVectorEnv(NarrowChains, 6, workers=2)
 
 
 @pytest.mark.parametrize(

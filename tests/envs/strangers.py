@@ -4,7 +4,7 @@ import numpy as np
 
 import pluriverse as pv
 from pluriverse import envs
-from pluriverse.randomization import InitialState, Uniform
+from pluriverse.randomization import InitialState, Uniform, friction
 
 PENDULUM = """
 <robot name="pendulum">
@@ -98,3 +98,48 @@ def torch_row(actions, width: int):
     import torch
 
     return torch.nn.functional.pad(actions, (0, width - 1))
+
+
+class Chains(envs.Task):
+    """Chains of one to three links, by identity, of which the longest alone have a grip."""
+
+    dt, decimation, episode_seconds = 0.01, 2, 0.6
+    action_count = 1
+    columns: dict = {"dof_count": 3, "body_count": 3, "foot_count": 1}  # noqa: RUF012
+    randomization = (
+        friction(Uniform(0.5, 1.0), entities="grip"),
+        InitialState(joint_position=Uniform(-0.5, 0.5)),
+    )
+
+    def build(self, identities: np.ndarray) -> pv.ModelBuilder:
+        builder = pv.ModelBuilder()
+        for identity in identities:
+            length = 1 + int(identity) // 2 % 3
+            builder.begin_world()
+            parent, joints = -1, []
+            for number in range(length):
+                link = builder.add_link(mass=1.0, inertia=0.1 * np.eye(3))
+                joints.append(
+                    builder.add_joint_revolute(
+                        parent, link, parent_xform=((0, 0, -0.5), (0, 0, 0, 1)), axis="Y"
+                    )
+                )
+                builder.add_shape_sphere(link, radius=0.1, label="grip" if number == 2 else "arm")
+                parent = link
+            builder.add_articulation(joints, label="long" if length == 3 else "short")
+            builder.end_world()
+        return builder
+
+    def setup(self, env):
+        self.t = env.tensors(["short", "long"], **self.columns).torch
+
+    def act(self, env, actions):
+        self.t.joint_efforts[:] = 2.0 * actions
+
+    def observe(self, env):
+        import torch
+
+        return torch.cat([self.t.joint_positions, self.t.joint_velocities, self.t.foot_air_times], dim=1)
+
+    def reward(self, env):
+        return self.t.joint_positions.sum(dim=1)

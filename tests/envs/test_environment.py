@@ -7,8 +7,10 @@ torch = pytest.importorskip("torch")
 
 from pluriverse import envs  # noqa: E402
 from pluriverse.envs.random import EnvironmentRandom  # noqa: E402
+from pluriverse.randomization import Uniform, friction  # noqa: E402
+from pluriverse.warnings import MissingEntityWarning  # noqa: E402
 
-from .strangers import Mixed, Pushed, SceneTask, SwingUp  # noqa: E402
+from .strangers import Chains, Mixed, Pushed, SceneTask, SwingUp  # noqa: E402
 
 STEPS = 75  # two and a half episodes
 
@@ -61,6 +63,38 @@ def test_worlds_of_a_scene_stand_in_the_same_place_whatever_the_batch():
     with envs.Environment(SceneTask(), 5, threads=1) as env:
         bodies = env.model.body_q.numpy().reshape(5, -1, 7)
         assert (bodies == bodies[0]).all()
+
+
+def test_a_part_of_different_robots_is_that_of_the_whole():
+    """With the columns of the whole, and although robots and shapes that are named are in other parts."""
+    batch = run(Chains(), range(6), steps=32)
+    for identity, missing in (
+        (1, "no shape matches 'grip'; there are arm"),
+        (5, "no articulation matches 'short'"),
+    ):
+        with pytest.warns(MissingEntityWarning, match=f"{missing}.*another part may have some"):
+            alone = run(Chains(), [identity], threads=1, steps=32)
+        for whole, own in zip(batch, alone, strict=True):
+            assert torch.equal(whole[identity], own[0])
+
+
+def test_what_no_environment_has_is_an_error_in_a_whole_batch():
+    task = Chains()
+    task.randomization = (friction(Uniform(0.5, 1.0), entities="girp"),)
+    with pytest.raises(KeyError, match="no shape matches 'girp'; did you mean grip"):
+        envs.Environment(task, 6)
+    with pytest.warns(MissingEntityWarning, match="no shape matches 'girp'; did you mean grip"):
+        envs.Environment(task, 2, identities=[4, 5]).close()
+
+
+def test_more_joints_than_columns_are_refused():
+    task = Chains()
+    task.columns = {"dof_count": 2}
+    with pytest.raises(ValueError, match=r"dof_count is 2, but 'long' \(row 4, world 4\) has 3"):
+        envs.Environment(task, 6)
+    task.columns = {"foot_count": 1.5}
+    with pytest.raises(ValueError, match=r"foot_count is 1\.5, but must be a whole number"):
+        envs.Environment(task, 6)
 
 
 def test_a_seed_brings_a_used_environment_back_to_its_first_episode():

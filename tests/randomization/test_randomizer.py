@@ -15,6 +15,7 @@ from pluriverse.randomization import (
     LogUniform,
     Operation,
     Property,
+    PseudoInertia,
     Randomizer,
     Rotation,
     Uniform,
@@ -28,6 +29,7 @@ from pluriverse.randomization import (
     joint_limits,
 )
 from pluriverse.variants import SceneCfg, VariantEntityCfg, make_scene
+from pluriverse.warnings import MissingEntityWarning
 from tests.variants.objects import arm_builder, ball_builder, box_builder, mesh_spec, pile_builder
 
 DT = 0.005
@@ -359,6 +361,36 @@ def test_patterns_that_find_nothing_are_named():
         Randomizer(make_model(1), [0.5])
     with pytest.raises(ValueError, match="seed is -1"):
         Randomizer(make_model(1), [], seed=-1)
+
+
+def test_a_part_of_a_batch_may_lack_what_is_drawn_elsewhere():
+    """A world of an obstacle alone: a term keeps its draws where others of the list find nothing."""
+    terms = [
+        friction(Uniform(0.5, 1.0), entities="box"),
+        friction(Uniform(0.5, 1.0), entities=["wheel", "ground_plane"]),
+        body_mass(Uniform(0.5, 1.0), entities="wheel", operation=Operation.ABSOLUTE),
+        PseudoInertia(alpha=Uniform(-0.1, 0.1), entities="wheel"),
+        Rotation("joint_X_p", Uniform(-0.1, 0.1)),
+        InitialState(joint_position=Uniform(-0.1, 0.1)),
+    ]
+    builder = pv.ModelBuilder()
+    builder.add_ground_plane()
+    builder.begin_world()
+    builder.add_shape_box(-1, hx=0.1, hy=0.1, hz=0.1, label="box")
+    builder.end_world()
+    model = builder.finalize("cpu")
+    with pytest.warns(MissingEntityWarning) as told:
+        Randomizer(model, terms, is_part=True).apply()
+    texts = [str(each.message) for each in told]
+    assert any("no shape matches 'wheel'" in text for text in texts)
+    assert any("means only what all worlds share" in text for text in texts)
+    assert any("InitialState: no joint matches '*'; there are none." in text for text in texts)
+    drawn = model.shape_material_mu.numpy()
+    alone = builder.finalize("cpu")
+    Randomizer(alone, terms[:1]).apply()
+    np.testing.assert_array_equal(drawn, alone.shape_material_mu.numpy())
+    with pytest.raises(KeyError, match=r"no joint matches '\*'; there are none"):
+        Randomizer(model, terms[-1:])
 
 
 def test_the_other_short_terms_draw_what_they_say():

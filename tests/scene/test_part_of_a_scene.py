@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pluriverse.scene import SapSceneLoaderError
 from pluriverse.scene.loader import read_scene
+from pluriverse.warnings import MissingEntityWarning
 
 RANDOMIZED = """
 schema_version: 1
@@ -61,6 +63,20 @@ def test_parts_stand_move_and_draw_as_in_the_whole(scene_file):
             states.append((scene.model.body_mass.numpy(), simulation.state.body_q.numpy()))
     for in_whole, alone in zip(*states, strict=True):
         np.testing.assert_array_equal(alone, in_whole[2:5])
+
+
+def test_a_part_may_lack_what_is_drawn_elsewhere(scene_file):
+    """A term of balls draws nothing in a part of boxes, and says so."""
+    scene_file.write_text(RANDOMIZED.replace("operation: scale}", "operation: scale, entities: ball}"))
+    read = read_scene(scene_file)
+    with pytest.warns(MissingEntityWarning, match="no body matches 'ball'.*another part may have some"):
+        part = read.build("cpu", worlds=range(2))
+    masses = part.model.body_mass.numpy().copy()
+    with part.simulation(threads=1) as simulation, pytest.warns(MissingEntityWarning):
+        part.randomizer(simulation).apply()
+    np.testing.assert_array_equal(part.model.body_mass.numpy(), masses)
+    with pytest.raises(SapSceneLoaderError, match="no body matches 'ball'"):
+        read.build("cpu", counts=[2, 0])
 
 
 @pytest.mark.parametrize("worlds", [range(-1, 2), range(3, 3), range(4, 7), range(0, 4, 2)])
