@@ -31,8 +31,7 @@ class EqualityColumns:
 
     def name(self, index: int) -> str:
         """Return the name of a constraint in messages."""
-        label = self.source.builder.equality_constraint_label[index]
-        return f"equality constraint '{label}' (index {index})"
+        return self.source.builder.constraint_name(index)
 
     def structure(self) -> tuple[np.ndarray, np.ndarray]:
         """Return types, bodies, joints and axes, world-local, and the first constraint of each world."""

@@ -48,9 +48,9 @@ def warn_of_repeated_ground(source: Snapshot) -> None:
     index = repeated[0]
     others = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
     builder = source.builder
-    where = f"world {world[index]}" if world[index] >= 0 else "all worlds"
+    where = "" if world[index] >= 0 else " of all worlds"
     warnings.warn(
-        f"{builder.shape_name(int(shapes[index]))} of {where} is the same plane as "
+        f"{builder.shape_name(int(shapes[index]))}{where} is the same plane as "
         f"{builder.shape_name(int(same[index]))}{others}: what stands there touches both, in twice as many "
         "contacts. Add the ground once: leave out add_ground_plane() if a file brings a floor, and the floor "
         "of further files with ignore_names=.",

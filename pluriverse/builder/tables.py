@@ -15,6 +15,7 @@ from pluriverse.builder.custom_attribute_table import CustomAttributeTable
 from pluriverse.builder.inputs import Vector, as_gravity
 from pluriverse.builder.joint_config import JointDofConfig
 from pluriverse.builder.shape_config import ShapeConfig
+from pluriverse.model.entity_names import labelled
 from pluriverse.types import Axis, Entity
 
 GRAVITY = -9.81
@@ -288,13 +289,22 @@ class BuilderTables:
         return [self.meshes[index] if index >= 0 else None for index in self.shape_source_index.tolist()]
 
     def body_name(self, body: int) -> str:
-        """Return the name of a body for messages: label and index."""
-        return f"body '{self.body_label[body]}' (index {body})" if body >= 0 else "the world"
+        """Return the name of a body for messages: label, index and world."""
+        return self._name(Entity.BODY, body) if body >= 0 else "the world"
 
     def joint_name(self, joint: int) -> str:
-        """Return the name of a joint for messages: label and index."""
-        return f"joint '{self.joint_label[joint]}' (index {joint})"
+        """Return the name of a joint for messages: label, index and world."""
+        return self._name(Entity.JOINT, joint)
 
     def shape_name(self, shape: int) -> str:
-        """Return the name of a shape for messages: label and index."""
-        return f"shape '{self.shape_label[shape]}' (index {shape})"
+        """Return the name of a shape for messages: label, index and world."""
+        return self._name(Entity.SHAPE, shape)
+
+    def constraint_name(self, constraint: int) -> str:
+        """Return the name of an equality constraint for messages: label, index and world."""
+        return self._name(Entity.EQUALITY_CONSTRAINT, constraint)
+
+    def _name(self, kind: Entity, index: int) -> str:
+        label = getattr(self, f"{kind.key}_label")[index]
+        world = int(getattr(self, f"{kind.key}_world")[index])
+        return labelled(kind, label, index, world, self.world_count)

@@ -15,10 +15,11 @@ from pluriverse.copying import Uncopied
 from pluriverse.geometry import Heightfield
 from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
+from pluriverse.model.entity_names import entity_name
 from pluriverse.model.world_list import check_worlds
 from pluriverse.newton_names import explain_missing
 from pluriverse.scratch import Scratch, zeros_on_demand
-from pluriverse.types import GeoType, ShapeFlags
+from pluriverse.types import Entity, GeoType, ShapeFlags
 from pluriverse.warnings import PluriverseWarning
 
 # Patches of contacts that a shape has at once, each shared by two shapes: touching neighbours in a dense pile
@@ -296,14 +297,14 @@ def find_hydroelastic_shapes(model: Model, is_solid: np.ndarray) -> np.ndarray:
         shape = int(np.argmax(bad))
         kh = model.shape_material_kh.numpy()[shape]
         raise ValueError(
-            f"shape '{model.shape_label[shape]}' (index {shape}): kh is {kh} N/m³, but a hydroelastic shape "
+            f"{entity_name(model, Entity.SHAPE, shape)}: kh is {kh} N/m³, but a hydroelastic shape "
             "needs kh > 0. Set kh, or is_hydroelastic=False."
         )
     sheets = marked & (model.shape_type.numpy() == GeoType.MESH) & ~is_solid
     if sheets.any():
         shape = int(np.argmax(sheets))
         warnings.warn(
-            f"shape '{model.shape_label[shape]}' (index {shape}) and {int(sheets.sum()) - 1} others are "
+            f"{entity_name(model, Entity.SHAPE, shape)} and {int(sheets.sum()) - 1} others are "
             "hydroelastic triangle meshes that are not closed, which touch in points with the stiffness ke: "
             "only what has an inside has a pressure field. Close the meshes, give them a signed distance "
             "(ShapeConfig.sdf_max_resolution), or approximate them by convex hulls "
@@ -374,7 +375,7 @@ def _warn_of_points(
         shapes = np.unique(np.concatenate(found)).astype(np.int64)
         if len(shapes):
             warnings.warn(
-                f"shape '{model.shape_label[shapes[0]]}' (index {shapes[0]}) and {len(shapes) - 1} others "
+                f"{entity_name(model, Entity.SHAPE, shapes[0])} and {len(shapes) - 1} others "
                 f"are hydroelastic and can meet {partner}, with which they touch in points with the "
                 f"stiffness ke: it has no pressure patch. {remedy}, or set is_hydroelastic=False.",
                 PluriverseWarning,
@@ -394,7 +395,7 @@ def _check_planes(model: Model, collision_type: np.ndarray, first_shape: np.ndar
             row, slot = differs[0]
             scale = model.shape_scale.numpy()[shapes[[0, row], slot]].tolist()
             raise ValueError(
-                f"shape '{model.shape_label[shapes[row, slot]]}' (index {shapes[row, slot]}): the plane "
+                f"{entity_name(model, Entity.SHAPE, shapes[row, slot])}: the plane "
                 f"has the size {scale[1][:2]} in world {template.worlds[row]} and {scale[0][:2]} in world "
                 f"{template.worlds[0]}, but worlds of one kind have the same planes finite and infinite "
                 "(size 0). Make both finite or both infinite."
@@ -414,4 +415,4 @@ def _check_types(model: Model, pairs: Any, template_first_shape: np.ndarray) -> 
         bad = shapes[types[shapes] == geo_type]
         if len(bad):
             shape = int(bad[0])
-            raise ValueError(f"shape '{model.shape_label[shape]}' (index {shape}) is {reason}.")
+            raise ValueError(f"{entity_name(model, Entity.SHAPE, shape)} is {reason}.")

@@ -278,6 +278,6 @@ def check_scalar_joints(term: Property, model: Model, found: np.ndarray) -> None
     if rotates_freely.any():
         joint = int(joints[np.argmax(rotates_freely)])
         raise ValueError(
-            f"Property({term.name!r}): joint '{model.joint_label[joint]}' (index {joint}) has coordinates "
+            f"Property({term.name!r}): {entity_name(model, Entity.JOINT, joint)} has coordinates "
             "that belong together. Use InitialState, or leave it out with entities=."
         )

@@ -62,7 +62,7 @@ class Assembly:
 
     def field_of(self, message: str) -> FieldPath | None:
         """Return the entry of the body, joint, shape or articulation that a message names."""
-        named = re.match(r"(body|joint|shape|articulation) '(.*?)' \(index \d+\)", message)
+        named = re.match(r"(body|joint|shape|articulation) '(.*?)' \(index \d+(?:, world \d+)?\)", message)
         return self._fields.get((named[1], named[2])) if named else None
 
     @contextmanager

@@ -14,6 +14,7 @@ from pluriverse.dynamics import (
     eval_mass_matrix,
 )
 from pluriverse.model import Control, Model, State
+from pluriverse.model.entity_names import entity_name
 from pluriverse.newton_names import explain_missing
 from pluriverse.selection.entity_views import owned_ranges
 from pluriverse.selection.layout import owned_by
@@ -83,9 +84,7 @@ class ArticulationView(View):
         empty = np.diff(joint_start) == 0
         if empty.any():
             row = int(self.row_ids[np.argmax(empty)])
-            raise ValueError(
-                f"{what}: articulation '{model.articulation_label[row]}' (index {row}) has no joints."
-            )
+            raise ValueError(f"{what}: {entity_name(model, Entity.ARTICULATION, row)} has no joints.")
         self._roots = RootState(model, joints[joint_start[:-1]], self.row_shape)
         self._add_joints(
             model,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from pluriverse.model import Model
+from pluriverse.model.entity_names import entity_name
 from pluriverse.selection.patterns import Patterns, match_labels
-from pluriverse.types import GeoType, ShapeFlags
+from pluriverse.types import Entity, GeoType, ShapeFlags
 
 
 def select_entities(model: Model, kind: str, patterns: Patterns, what: str) -> np.ndarray:
@@ -52,7 +53,7 @@ def select_sites(model: Model, patterns: Patterns, what: str) -> np.ndarray:
         wrong = int(shapes[np.flatnonzero((flags & ShapeFlags.SITE) == 0)[0]])
         kind = GeoType(int(model.shape_type.numpy()[wrong])).name.lower()
         raise ValueError(
-            f"{what}: shape '{model.shape_label[wrong]}' (index {wrong}) is a {kind}, but no site. Add a "
+            f"{what}: {entity_name(model, Entity.SHAPE, wrong)} is a {kind}, but no site. Add a "
             "site there by builder.add_site()."
         )
     return shapes

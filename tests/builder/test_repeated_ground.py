@@ -48,7 +48,7 @@ def test_worlds_that_share_a_ground_of_their_own():
     add_scene(robot)
     builder.add_ground_plane()
     builder.replicate(robot, 3)
-    with pytest.warns(RepeatedGroundWarning, match="of world 0 .* and 2 more"):
+    with pytest.warns(RepeatedGroundWarning, match=r"world 0\) is the same plane .* and 2 more"):
         builder.finalize("cpu")
 
 

@@ -1,5 +1,6 @@
 """Bad input: every message names the entity, its index, the value and what to do."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -331,15 +332,19 @@ def test_entities_of_different_worlds_cannot_be_connected():
         shape = builder.add_shape_box(body)
         builder.end_world()
     with pytest.raises(
-        ValueError, match=r"body 'body_1' \(index 1\) is in world 1, but .* the global world \(-1\)"
+        ValueError, match=r"body 'body_1' \(index 1, world 1\) is in world 1, but .* the global world \(-1\)"
     ):
         builder.add_shape_box(body)
     with pytest.raises(ValueError, match=r"shape_1.* are in the worlds \[0, 1\]"):
         builder.add_shape_collision_filter_pair(0, shape)
     builder.begin_world()
-    with pytest.raises(ValueError, match=r"parent: body 'body_0' \(index 0\) is in world 0, but .* world 2"):
+    with pytest.raises(
+        ValueError, match=r"parent: body 'body_0' \(index 0, world 0\) is in world 0, but .* world 2"
+    ):
         builder.add_joint_revolute(0, body)
-    with pytest.raises(ValueError, match=r"joint 'joint_1' \(index 1\) is in world 1, but .* world 2"):
+    with pytest.raises(
+        ValueError, match=r"joint 'joint_1' \(index 1, world 1\) is in world 1, but .* world 2"
+    ):
         builder.add_articulation([joint])
 
 
@@ -370,11 +375,11 @@ def test_an_inertia_that_no_body_has_is_reported(scale):
 
 
 def test_the_message_names_the_copy_that_is_wrong():
-    """In a model of many copies, the index tells which one."""
+    """In a model of many copies, index and world tell which one."""
     scene = ModelBuilder()
     scene.replicate(make_pendulum(), 100)
     scene.body_mass[2 * 77 + 1] = NAN
-    with pytest.raises(ValueError, match=r"body 'ball' \(index 155\): body_mass is nan"):
+    with pytest.raises(ValueError, match=r"body 'ball' \(index 155, world 77\): body_mass is nan"):
         scene.finalize("cpu")
 
 
@@ -384,6 +389,35 @@ def test_a_cycle_in_one_world_names_its_joints():
     scene.replicate(make_pendulum(), 2)
     in_a_world(tree((0, 1), (1, 0)))(scene)
     with pytest.raises(
-        ValueError, match=r"joint 'joint_4' \(index 4\), joint 'joint_5' \(index 5\) form a cycle"
+        ValueError,
+        match=r"joint 'joint_4' \(index 4, world 2\), joint 'joint_5' \(index 5, world 2\) form a cycle",
     ):
         scene.finalize("cpu")
+
+
+@pytest.mark.parametrize(
+    ("array", "value", "named"),
+    [
+        ("body_mass", -1.0, "body 'limb' (index 5, world 2): body_mass is -1.0"),
+        ("body_mass", 0.0, "body 'limb' (index 5, world 2): mass is 0.0"),
+        ("shape_scale", 0.0, "shape 'ball' (index 5, world 2): shape_scale is"),
+        ("joint_q", NAN, "joint 'elbow' (index 5, world 2): joint_q[5] is nan"),
+    ],
+)
+def test_one_bad_robot_of_many_is_named_with_its_world(array, value, named):
+    """Robots of a population have the same labels, and an index counts through all of them."""
+    builder = ModelBuilder()
+    for _ in range(4):
+        builder.begin_world()
+        links = [builder.add_link(label=label, mass=1.0, inertia=EYE) for label in ("trunk", "limb")]
+        joints = [
+            builder.add_joint_revolute(parent, link, label=label)
+            for parent, link, label in ((-1, links[0], "hip"), (links[0], links[1], "elbow"))
+        ]
+        builder.add_articulation(joints)
+        for link in links:
+            builder.add_shape_sphere(link, radius=0.1, label="ball", cfg=ShapeConfig(density=0.0))
+        builder.end_world()
+    getattr(builder, array)[5] = value
+    with pytest.raises(ValueError, match=re.escape(named)):
+        SolverSAP(builder.finalize("cpu"))

@@ -111,17 +111,27 @@ def test_writes_to_the_structure_are_reported_once():
 
 
 BAD_EDITS = [
-    (FLAGS.BODY_INERTIAL_PROPERTIES, "body_mass", -1.0, r"^body '.*' \(index 1\): body_mass was set to -1.0"),
+    (
+        FLAGS.BODY_INERTIAL_PROPERTIES,
+        "body_mass",
+        -1.0,
+        r"^body '.*' \(index 1, world 0\): body_mass was set to -1.0",
+    ),
     (FLAGS.BODY_INERTIAL_PROPERTIES, "body_mass", np.nan, "body_mass was set to nan"),
     (FLAGS.BODY_INERTIAL_PROPERTIES, "body_inertia", -np.eye(3), "moments of inertia >= 0"),
     (FLAGS.BODY_INERTIAL_PROPERTIES, "body_inertia", np.triu(np.ones((3, 3))), "symmetric"),
-    (FLAGS.JOINT_DOF_PROPERTIES, "joint_target_ke", -3.0, r"^joint '.*' \(index 1\), dof 1: joint_target_ke"),
+    (
+        FLAGS.JOINT_DOF_PROPERTIES,
+        "joint_target_ke",
+        -3.0,
+        r"^joint '.*' \(index 1, world 0\), dof 1: joint_target_ke",
+    ),
     (FLAGS.JOINT_DOF_PROPERTIES, "joint_limit_lower", 9.0, "at or below joint_limit_upper"),
     (FLAGS.JOINT_DOF_PROPERTIES, "joint_target_mode", 7, r"Use one of \[0, 1, 2, 3, 4\]"),
     (FLAGS.JOINT_PROPERTIES, "joint_X_p", [0, 0, 0, 1, 1, 1, 1], "quaternion xyzw of length 1"),
     (FLAGS.JOINT_PROPERTIES, "joint_axis", [2.0, 0.0, 0.0], "axis of length 1"),
     (FLAGS.JOINT_PROPERTIES, "joint_q", np.inf, "coordinate 1: joint_q was set to inf"),
-    (FLAGS.SHAPE_PROPERTIES, "shape_margin", -0.1, r"^shape '.*' \(index 1\): shape_margin"),
+    (FLAGS.SHAPE_PROPERTIES, "shape_margin", -0.1, r"^shape '.*' \(index 1, world 0\): shape_margin"),
     (FLAGS.SHAPE_PROPERTIES, "shape_scale", 0.0, "finite, positive sizes"),
 ]
 

@@ -17,12 +17,13 @@ from pluriverse.math.dense import CTYPE
 from pluriverse.math.number_rows import are_below
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, State, Topology
+from pluriverse.model.entity_names import entity_name
 from pluriverse.model.schema import MOTION_ARRAYS
 from pluriverse.solvers.base import SolverBase, name_worlds
 from pluriverse.solvers.finite import are_finite_bodies, are_finite_read_bodies
 from pluriverse.solvers.sap.options import SapOptions
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
-from pluriverse.types import GeoType
+from pluriverse.types import Entity, GeoType
 from pluriverse.warnings import DeepContactError, DeepContactWarning
 
 # Speeds beyond this [m/s or rad/s] overflow the squares in single-precision stages within a few steps.
@@ -357,8 +358,8 @@ class StepStatus(SolverBase):
         shapes = [int(found.numpy()[world]) for found in (self.deep_shape0, self.deep_shape1)]
         if min(shapes) < 0:
             return ""
-        first, second = (f"shape '{self.model.shape_label[shape]}' (index {shape})" for shape in shapes)
-        return f", as {first} and {second} of world {world}"
+        first, second = (entity_name(self.model, Entity.SHAPE, shape) for shape in shapes)
+        return f", as {first} and {second}"
 
     def reset_status(self) -> None:
         """Forget which contacts rested too deep."""

@@ -437,8 +437,8 @@ def test_hydroelastic_shapes_that_can_meet_a_surface_warn_once_per_kind_of_surfa
         pv.CollisionPipeline(builder.finalize("cpu"))
     texts = sorted(str(warning.message) for warning in told)
     assert [text.partition(" are ")[0] for text in texts] == [
-        "shape 'ball' (index 2) and 2 others",
-        "shape 'ball' (index 2) and 5 others",
+        "shape 'ball' (index 2, world 0) and 2 others",
+        "shape 'ball' (index 2, world 0) and 5 others",
     ]
     assert "can meet a triangle mesh that is not closed" in texts[0]
     assert "approximate_meshes" in texts[0]

@@ -14,6 +14,7 @@ import warp as wp
 
 from pluriverse.launch import launch_kernel
 from pluriverse.model import Model
+from pluriverse.model.entity_names import entity_name
 from pluriverse.model.world_selection import WorldSelection
 from pluriverse.solvers.mujoco.engine import Engine
 from pluriverse.solvers.mujoco.mapping.conversion import compile_group
@@ -41,7 +42,7 @@ from pluriverse.solvers.mujoco.mapping.stages import (
     select_world,
 )
 from pluriverse.solvers.mujoco.options import MujocoOptions
-from pluriverse.types import GeoType
+from pluriverse.types import Entity, GeoType
 
 _INERTIAL = STAGES["inertia"].reads | frozenset(FRAME_ARRAYS)
 
@@ -159,7 +160,7 @@ class FieldSync:
         if len(bad):
             shape = int(bad[0])
             raise ValueError(
-                f"SolverMuJoCo: shape '{self._model.shape_label[shape]}' (index {shape}) is a "
+                f"SolverMuJoCo: {entity_name(self._model, Entity.SHAPE, shape)} is a "
                 f"{GeoType(int(kinds[shape])).name.lower()}, whose size MuJoCo has compiled in, so it cannot "
                 "be drawn. Leave it out with entities=, use variants of several sizes, step meshes and "
                 "cones in MuJoCo's C engine, or use SolverSAP."

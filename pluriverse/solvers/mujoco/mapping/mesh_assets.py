@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.model.entity_names import entity_name
 from pluriverse.solvers.mujoco.mapping.geoms import MESH, ShapePlan, flat_shapes, mesh_name
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
-from pluriverse.types import GeoType
+from pluriverse.types import Entity, GeoType
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,9 @@ def check_assets(
     known = {asset.key for asset in assets}
     for asset in find_assets(rows, shapes, worlds, sized)[0]:
         if asset.key not in known:
-            label = rows.model.shape_label[asset.shape]
+            name = entity_name(rows.model, Entity.SHAPE, asset.shape)
             raise ValueError(
-                f"SolverMuJoCo.notify_model_changed: shape '{label}' (index {asset.shape}) has another "
+                f"SolverMuJoCo.notify_model_changed: {name} has another "
                 f"mesh or size ({asset.name}) than when the solver was made, and MuJoCo has these "
                 "compiled in. Undo the change, or make a new SolverMuJoCo."
             )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pluriverse.model.entity_names import entity_name
 from pluriverse.solvers.mujoco.attributes.extensions import EXTENSIONS
 from pluriverse.solvers.mujoco.attributes.pairs import mix_condim
 from pluriverse.solvers.mujoco.mapping.drives import EFFORT, POSITION, VELOCITY, effort_limits
@@ -27,6 +28,7 @@ from pluriverse.solvers.mujoco.mapping.mesh_assets import find_assets
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint
 from pluriverse.solvers.mujoco.options import MujocoOptions, write_option
+from pluriverse.types import Entity
 
 _CONTROL_NAME = {POSITION: "position", VELOCITY: "velocity", EFFORT: "effort"}
 
@@ -258,9 +260,9 @@ class SpecWriter:
             try:
                 hull = hull_of_shape(self.rows, asset.kind, asset.source, asset.scale)
             except ValueError as error:
-                label = self.rows.model.shape_label[asset.shape]
+                name = entity_name(self.rows.model, Entity.SHAPE, asset.shape)
                 raise ValueError(
-                    f"SolverMuJoCo: shape '{label}' (index {asset.shape}) is a mesh that MuJoCo cannot "
+                    f"SolverMuJoCo: {name} is a mesh that MuJoCo cannot "
                     f"collide: {error} Replace it by a box, or let it not collide "
                     "(has_shape_collision=False)."
                 ) from error

@@ -76,7 +76,7 @@ def test_a_size_that_was_not_compiled_is_named():
     np.testing.assert_array_equal(group.value("geom_dataid")[0, 1], group.value("geom_dataid")[1, 1])
     scale[0] = 0.7
     model.shape_scale.assign(scale)
-    with pytest.raises(ValueError, match=r"shape '.*' \(index 0\) has another mesh or size"):
+    with pytest.raises(ValueError, match=r"shape '.*' \(index 0, world 0\) has another mesh or size"):
         solver.notify_model_changed(pv.ModelFlags.SHAPE_PROPERTIES)
 
 
@@ -155,5 +155,7 @@ def test_mujoco_warp_has_sizes_of_meshes_compiled_in():
     pytest.importorskip("mujoco_warp")
     model = make([1.0, 1.0])
     simulation = pv.Simulation(model, SolverMuJoCo(model, use_mujoco_cpu=False), dt=0.002)
-    with pytest.raises(ValueError, match=r"shape '.*' \(index 0\) is a mesh, whose size MuJoCo has compiled"):
+    with pytest.raises(
+        ValueError, match=r"shape '.*' \(index 0, world 0\) is a mesh, whose size MuJoCo has compiled"
+    ):
         Randomizer(simulation, [geometry_size(Uniform(0.6, 1.4))])
