@@ -25,6 +25,10 @@ from pluriverse.tensors import RobotTensors
 NO_SPACING = (0.0, 0.0, 0.0)
 # Most steps of an episode, since they are counted in 32 bits: a year and more of simulated time.
 EPISODE_STEPS_MAX = 2**31 - 1
+# Remedy for scenes that have a world for each variant of an environment.
+_VARIANTS_KEPT = (
+    "If it is a scene of variants, leave reassignable=True out: each keeps its world and variant."
+)
 
 
 @dataclass
@@ -349,15 +353,19 @@ class Environment:
         else:
             built = task.build(self._identities)
             if not isinstance(built, Model | ModelBuilder):
+                remedy = "Does it end without return?"
+                if isinstance(getattr(built, "model", None), Model):  # a scene, which is long to print
+                    built, remedy = f"a {type(built).__name__}", f"Return its model. {_VARIANTS_KEPT}"
                 raise TypeError(
-                    f"{type(task).__name__}.build: returned {built!r}, but must return a ModelBuilder or a "
-                    "Model. Does it end without return?"
+                    f"{type(task).__name__}.build: returned {built}, but must return a ModelBuilder or a "
+                    f"Model. {remedy}"
                 )
             model = built if isinstance(built, Model) else built.finalize(device)
         if model.world_count != count:
             raise ValueError(
                 f"{type(task).__name__}.build: made {model.world_count} worlds for {count} environments. Add "
                 "one world per identity, for example with builder.replicate(robot, len(identities))."
+                + (f" {_VARIANTS_KEPT}" if model.world_count > count else "")
             )
         return model
 

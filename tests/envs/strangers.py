@@ -100,6 +100,19 @@ def torch_row(actions, width: int):
     return torch.nn.functional.pad(actions, (0, width - 1))
 
 
+def add_chain(builder: pv.ModelBuilder, length: int) -> pv.ModelBuilder:
+    """Add links that hang on each other; the third is a grip."""
+    parent, joints = -1, []
+    for number in range(length):
+        link = builder.add_link(mass=1.0, inertia=0.1 * np.eye(3))
+        frame = ((0, 0, -0.5), (0, 0, 0, 1))
+        joints.append(builder.add_joint_revolute(parent, link, parent_xform=frame, axis="Y"))
+        builder.add_shape_sphere(link, radius=0.1, label="grip" if number == 2 else "arm")
+        parent = link
+    builder.add_articulation(joints, label="long" if length == 3 else "short")
+    return builder
+
+
 class Chains(envs.Task):
     """Chains of one to three links, by identity, of which the longest alone have a grip."""
 
@@ -114,19 +127,8 @@ class Chains(envs.Task):
     def build(self, identities: np.ndarray) -> pv.ModelBuilder:
         builder = pv.ModelBuilder()
         for identity in identities:
-            length = 1 + int(identity) // 2 % 3
             builder.begin_world()
-            parent, joints = -1, []
-            for number in range(length):
-                link = builder.add_link(mass=1.0, inertia=0.1 * np.eye(3))
-                joints.append(
-                    builder.add_joint_revolute(
-                        parent, link, parent_xform=((0, 0, -0.5), (0, 0, 0, 1)), axis="Y"
-                    )
-                )
-                builder.add_shape_sphere(link, radius=0.1, label="grip" if number == 2 else "arm")
-                parent = link
-            builder.add_articulation(joints, label="long" if length == 3 else "short")
+            add_chain(builder, 1 + int(identity) // 2 % 3)
             builder.end_world()
         return builder
 

@@ -1,16 +1,22 @@
 """Environments repeat bit for bit, alone or in a batch, and say what a user did wrong."""
 
+import functools
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+import pluriverse as pv  # noqa: E402
 from pluriverse import envs  # noqa: E402
+from pluriverse.entity import VariantEntityCfg  # noqa: E402
 from pluriverse.envs.random import EnvironmentRandom  # noqa: E402
 from pluriverse.randomization import Uniform, friction  # noqa: E402
+from pluriverse.scene import SceneCfg  # noqa: E402
+from pluriverse.variants import make_scene  # noqa: E402
 from pluriverse.warnings import MissingEntityWarning  # noqa: E402
 
-from .strangers import Chains, Mixed, Pushed, SceneTask, SwingUp  # noqa: E402
+from .strangers import Chains, Mixed, Pushed, SceneTask, SwingUp, add_chain  # noqa: E402
 
 STEPS = 75  # two and a half episodes
 
@@ -348,6 +354,41 @@ def test_tasks_that_do_not_fit_themselves_say_so():
         pytest.raises(ValueError, match=r"observe: observe\(\) is \(2,\)"),
     ):
         env.reset()
+
+
+class Variants(Chains):
+    """Chains of one and of two links as variants of a scene, by identity."""
+
+    columns: dict = {"dof_count": 2}  # noqa: RUF012
+    randomization = ()
+    reassignable, returned = False, "model"
+
+    def build(self, identities):
+        chains = VariantEntityCfg(
+            variants={f"{n} links": functools.partial(add_chain, pv.ModelBuilder(), n) for n in (1, 2)},
+            assignment=lambda count: [int(identity) % 2 for identity in identities],
+        )
+        entities = {"chain": chains}
+        config = SceneCfg(len(identities), entities, ground_height=-5.0, reassignable=self.reassignable)
+        scene = make_scene(config, device="cpu")
+        return scene if self.returned == "scene" else scene.model
+
+    def setup(self, env):
+        self.t = env.tensors("short", **self.columns).torch
+
+
+def test_environments_keep_the_variants_of_a_scene():
+    """Its model serves in the whole and in a part; a scene whose variants change is refused."""
+    batch = run(Variants(), range(4), steps=10)
+    alone = run(Variants(), [3], steps=10)
+    assert all(torch.equal(whole[3], own[0]) for whole, own in zip(batch, alone, strict=True))
+    task = Variants()
+    task.reassignable = True
+    with pytest.raises(ValueError, match=r"made 8 worlds for 4 environments.*leave reassignable=True out"):
+        envs.Environment(task, 4)
+    task.returned = "scene"
+    with pytest.raises(TypeError, match=r"returned a VariantScene, but .* Return its model\. .*reassignable"):
+        envs.Environment(task, 4)
 
 
 def test_a_task_is_that_of_one_environment_until_it_is_closed_or_gone():
