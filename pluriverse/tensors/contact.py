@@ -128,6 +128,7 @@ def clear_robots(
     joint_torques: wp.array2d[float],  # [row, dof] out
     forces: wp.array2d[wp.vec3],  # [row, body] out
     with_times: int,
+    with_feet: int,
     times: ContactTimes,  # out
     feet: FootContacts,  # out
 ):
@@ -149,7 +150,8 @@ def clear_robots(
                 times.air[row, column] = 0.0
                 times.last_contact[row, column] = 0.0
                 times.last_air[row, column] = 0.0
-        copy_to_feet(table, row, forces, times, feet)
+        if with_feet != 0:
+            copy_to_feet(table, row, forces, times, feet)
 
 
 def launch_add_forces(
@@ -206,12 +208,13 @@ def launch_clear(
     feet: Any,
     *,
     with_times: bool,
+    with_feet: bool,
 ) -> None:
-    """Clear sums, and times if a world was reset."""
+    """Clear sums, and times if a world was reset; feet follow on request, and by themselves after a step."""
     launch_kernel(
         clear_robots,
         dim=worlds.size,
         inputs=[worlds, mask, table],
-        outputs=[joint_torques, forces, int(with_times), times, feet],
+        outputs=[joint_torques, forces, int(with_times), int(with_feet), times, feet],
         device=model.device,
     )

@@ -494,7 +494,7 @@ class _TensorStage(StepStage):
     def before_step(self, worlds: wp.array[int], state: State) -> None:
         """Take commands in, and begin sums anew."""
         self.command(worlds, self.everywhere)
-        self._clear(worlds, self.everywhere, with_times=False)
+        self._clear(worlds, self.everywhere, with_times=False, with_feet=False)
 
     def after_substep(self, worlds: wp.array[int], before: State, after: State) -> None:
         """Read the efforts, when all stages have written theirs, and contact forces."""
@@ -519,7 +519,7 @@ class _TensorStage(StepStage):
 
     def after_reset(self, worlds: wp.array[int], mask: wp.array[bool], state: State) -> None:
         """Read the state and limits, and restart sums and times."""
-        self._clear(worlds, mask, with_times=True)
+        self._clear(worlds, mask, with_times=True, with_feet=True)
         self.limits.read(worlds, mask)
         self.read(worlds, mask, state)
 
@@ -532,7 +532,7 @@ class _TensorStage(StepStage):
     def after_restore(self, worlds: wp.array[int], state: State) -> None:
         """Read the state and limits; times have been restored."""
         self.limits.read(worlds, self.everywhere)
-        self._clear(worlds, self.everywhere, with_times=False)
+        self._clear(worlds, self.everywhere, with_times=False, with_feet=True)
         self.command(worlds, self.everywhere)
         self.read(worlds, self.everywhere, state)
 
@@ -566,7 +566,9 @@ class _TensorStage(StepStage):
             self._torques,
         )
 
-    def _clear(self, worlds: wp.array[int], mask: wp.array[bool], *, with_times: bool) -> None:
+    def _clear(
+        self, worlds: wp.array[int], mask: wp.array[bool], *, with_times: bool, with_feet: bool
+    ) -> None:
         launch_clear(
             self._model,
             worlds,
@@ -577,4 +579,5 @@ class _TensorStage(StepStage):
             self._times,
             self._feet,
             with_times=with_times,
+            with_feet=with_feet,
         )
