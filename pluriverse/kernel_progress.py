@@ -185,5 +185,6 @@ def declared_modules() -> list[Any] | None:
     modules = getattr(getattr(getattr(wp, "_src", None), "context", None), "user_modules", None)
     if modules is None:
         return None
-    ours = [module for name, module in modules.items() if str(name).startswith("pluriverse")]
+    # A copy: another thread may import a module that has kernels.
+    ours = [module for name, module in list(modules.items()) if str(name).startswith("pluriverse")]
     return [module for module in ours if len(getattr(module, "kernels", (0,)))]

@@ -1,12 +1,13 @@
 """Launch: how kernels are put onto a device."""
 
 import contextlib
+import functools
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import warp as wp
 
@@ -20,6 +21,8 @@ from pluriverse.precompiled_headers import share_headers
 from pluriverse.scratch import Borrowing
 
 Kept = TypeVar("Kept")
+Made = TypeVar("Made")
+Arguments = ParamSpec("Arguments")
 # Threads of a block on a GPU: one warp. A thread steps a world, in a long kernel that takes many registers.
 # Warp's 256 would put 1024 worlds onto 4 multiprocessors of a hundred; so they are spread over 32. Blocks of
 # one warp still fill half of the places of a multiprocessor, more than such kernels have registers for.
@@ -29,6 +32,10 @@ BLOCK_DIM = 32
 # modules without thought of other threads, too. So recordings and launches from Python hold this lock;
 # replays of recorded graphs need none.
 RECORDING = threading.RLock()
+# Nor does Warp think of them when kernels are declared, or when it is used for the first time. That is a lock
+# of its own: modules that are imported declare kernels, and who holds `RECORDING` may wait for an import. Who
+# holds this one neither launches nor imports.
+_DECLARING = threading.RLock()
 # Modules that take longest to compile: 8, 4, 4, 2, 2, 2, 1 and 1 s of 32 to 36. Begun last, one of them would
 # keep one core busy when the others have nothing left to do. One whose source Warp writes in less time goes
 # ahead of them, since Warp writes one source at a time.
@@ -53,11 +60,58 @@ install_memory()
 install_short_search()
 
 
+def _initialize_once() -> None:
+    """Have Warp initialize itself in one of the threads that need it first, while the others wait.
+
+    Otherwise each makes a runtime and devices of its own, and a device of one is none of the other's.
+    """
+    context = getattr(getattr(wp, "_src", None), "context", None)
+    initialize = getattr(context, "init", None)
+    if context is None or initialize is None or getattr(context, "runtime", None) is not None:
+        return  # Warp is initialized in another way, or already
+
+    @functools.wraps(initialize)
+    def initialize_alone() -> None:
+        with _DECLARING:
+            initialize()
+            context.init = wp.init = initialize  # most calls of Warp come here, and need no lock any more
+
+    context.init = wp.init = initialize_alone
+
+
+_initialize_once()
+
+
+def _acquire_locks() -> None:
+    RECORDING.acquire()
+    _DECLARING.acquire()
+
+
+def _release_locks() -> None:
+    _DECLARING.release()
+    RECORDING.release()
+
+
 if hasattr(os, "register_at_fork"):
     # A forked process has none of the other threads, and what one of them held would stay locked for ever.
-    os.register_at_fork(
-        before=RECORDING.acquire, after_in_parent=RECORDING.release, after_in_child=RECORDING.release
-    )
+    os.register_at_fork(before=_acquire_locks, after_in_parent=_release_locks, after_in_child=_release_locks)
+
+
+def made_once(make: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
+    """Decorate a function that declares kernels, or functions and types for them: keep what it makes.
+
+    `functools.cache` lets two threads that come first make one kernel each, and of two equal kernels Warp
+    prepares one. The other fails at every launch, for as long as the process lives. What was made is found
+    without a lock.
+    """
+    made = functools.cache(make)
+
+    @functools.wraps(make)
+    def make_alone(*arguments: Arguments.args, **options: Arguments.kwargs) -> Made:
+        with _DECLARING:
+            return made(*arguments, **options)  # type: ignore[arg-type]
+
+    return functools.cache(make_alone)  # type: ignore[return-value]
 
 
 def fill_struct(kind: Any, *holders: Any) -> Any:
@@ -212,8 +266,10 @@ def kept_for(model: Any, made: MutableMapping[Any, Kept], make: Callable[[Any], 
     found = made.get(model)
     if found is None:
         with outside_recordings(model.device):
-            # What is kept for a model refers to it weakly. Otherwise it would keep the model, and so itself.
-            found = made[model] = make(weakref.proxy(model))
+            found = made.get(model)  # another thread may have made it meanwhile
+            if found is None:
+                # What is kept for a model refers to it weakly. Otherwise it would keep the model, and itself.
+                found = made[model] = make(weakref.proxy(model))
     return found
 
 

@@ -85,3 +85,23 @@ def test_kernels_are_compiled_once():
         )
     ]
     assert not doubled
+
+
+def test_what_declares_kernels_is_made_once_in_all_threads():
+    """`functools.cache` lets two threads declare one kernel each, of which one fails; `made_once` does not.
+
+    A factory declares kernels, functions, structs or types of Warp, or calls another factory.
+    """
+    cached, factories = [], set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+                if "made_once" in decorators:
+                    factories.add(node.name)
+                if any(re.match(r"(functools\.)?(lru_)?cache\b", decorator) for decorator in decorators):
+                    cached.append((path.relative_to(PACKAGE).as_posix(), node))
+    assert factories
+    of_warp = r"@wp\.|\bwp\.(types|(func|func_native|kernel|struct)\()"
+    declares = re.compile(rf"{of_warp}|\b({'|'.join(factories)})\(")
+    assert [f"{path}: {node.name}" for path, node in cached if declares.search(ast.unparse(node))] == []

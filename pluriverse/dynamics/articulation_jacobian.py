@@ -4,7 +4,6 @@ Reads   the workspace of the kinematics stage
 Writes  J, so that J @ joint_qd of an articulation is body_qd of its links, as far as its own joints move them
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,13 +12,13 @@ import warp as wp
 from pluriverse.dynamics.articulation_query import check_mask, eval_query, output_array
 from pluriverse.dynamics.public_motion import public_motion_functions
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 
 
-@functools.cache
+@made_once
 def _kernels(out_real: Any) -> SimpleNamespace:
     real = wp.float64
     data_struct = workspace_struct(real)

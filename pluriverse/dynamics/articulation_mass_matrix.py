@@ -6,7 +6,6 @@ Writes  H, so that joint_qd @ H @ joint_qd / 2 is the kinetic energy of an artic
 H[k, a] = S_a . (I_k S_k) as in the mass matrix stage, with the motions S of public degrees of freedom.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,13 +15,13 @@ from pluriverse.dynamics.articulation_query import check_mask, eval_query, outpu
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.public_motion import public_motion_functions
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 
 
-@functools.cache
+@made_once
 def _kernels(out_real: Any) -> SimpleNamespace:
     real = wp.float64
     data_struct = workspace_struct(real)

@@ -39,7 +39,6 @@ v_k, it is 3 to 7 mm off, and 24 to 33 with w alone. A double pendulum loses a f
 with w and keep the energy.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,7 +48,7 @@ from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.tree_sums import tree_sum_functions
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.launch import launch_kernel, made_once, world_thread_count
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.lanes import is_tile, lane_count
@@ -77,7 +76,7 @@ TILE_DUE_MIN = wp.constant(3)
 SCALE_MAX = wp.constant(1.5)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)

@@ -12,7 +12,6 @@ all that a joint carries follows from the composite inertia of the mass matrix s
 that are compensated (`gravity_compensation.py`), are summed in worlds that have any.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +20,7 @@ import warp as wp
 from pluriverse.dynamics.gravity_compensation import gravity_compensation
 from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec3_type, vec6_type
 from pluriverse.math.records import record_functions
@@ -32,7 +31,7 @@ from pluriverse.model.topology import FREE_BELOW
 from pluriverse.types import JointType
 
 
-@functools.cache
+@made_once
 def bias_functions(real: Any) -> SimpleNamespace:
     """Return `sum_world_forces`, the stage for one world, for scalars of type `real`."""
     vec3 = vec3_type(real)
@@ -255,7 +254,7 @@ def bias_functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(sum_world_forces=sum_world_forces)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     groups_struct = rigid_groups_struct(real)

@@ -8,7 +8,6 @@ joints, and free joints below bodies, are placed together, in lanes (`body_placi
 by one.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +22,7 @@ from pluriverse.dynamics.rigid_groups import (
     rigid_groups_struct,
 )
 from pluriverse.dynamics.tree_states import tree_states_struct
-from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.launch import launch_kernel, made_once, world_thread_count
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.lanes import lane_count
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
@@ -35,7 +34,7 @@ from pluriverse.model.topology import FREE_BELOW
 from pluriverse.types import JointType
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     vec6 = vec6_type(real)

@@ -8,7 +8,6 @@ Eight entries of a list of worlds need not all be placed: some name no world, ar
 due or have not changed. Their lanes place the world of another lane once more.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +16,7 @@ import warp as wp
 from pluriverse.dynamics.rigid_groups import rigid_groups_struct
 from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
 from pluriverse.dynamics.tree_states import tree_states_struct
+from pluriverse.launch import made_once
 from pluriverse.math.lane_motion import LANE_FRAMES, LANE_MOTION
 from pluriverse.math.lanes import lane_code
 from pluriverse.model import Topology
@@ -323,7 +323,7 @@ _PLACE = """
 """
 
 
-@functools.cache
+@made_once
 def placing_lanes(real: Any) -> SimpleNamespace:
     """Return the function that places worlds in lanes, for scalars of type `real`.
 

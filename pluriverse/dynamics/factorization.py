@@ -6,21 +6,20 @@ Writes  workspace: factor_row
 and the solution of A x = b with it ([Featherstone2008] section 6.5).
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import precision_name
 from pluriverse.math.stage_inlining import stage_hint
 from pluriverse.model import Model, Topology
 
 
-@functools.cache
+@made_once
 def factorization_functions(real: Any) -> SimpleNamespace:
     """Return `factorize_world_rows`, the factors of one world, for scalars of type `real`."""
     data_struct = workspace_struct(real)
@@ -49,7 +48,7 @@ def factorization_functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(factorize_world_rows=factorize_world_rows)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     ltdl_solve = packed_rows(real).ltdl_solve

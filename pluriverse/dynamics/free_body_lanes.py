@@ -7,7 +7,6 @@ Writes  joint_q, joint_qd of the new state
 Every lane makes the operations of `advance_joint` in their order, so it ends with the same bits.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +14,7 @@ import warp as wp
 
 from pluriverse.dynamics.spin_lanes import SPIN_IN_LANES
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.lane_motion import LANE_MOTION
 from pluriverse.math.lanes import lane_code
 from pluriverse.model import Topology
@@ -145,7 +145,7 @@ _ADVANCE = """
 """
 
 
-@functools.cache
+@made_once
 def free_body_lanes(real: Any) -> SimpleNamespace:
     """Return the function that advances free bodies, for scalars of type `real`.
 

@@ -10,7 +10,6 @@ that of the centre of mass, so it is taken back there with the new orientation.
 """
 
 import enum
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +28,7 @@ from pluriverse.dynamics.prescribed import carry_roots
 from pluriverse.dynamics.rigid_groups import group_functions
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
-from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.launch import launch_kernel, made_once, world_thread_count
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.lanes import is_tile, lane_count
 from pluriverse.math.precision import precision_name, quat_type, vec3_type
@@ -49,7 +48,7 @@ class PositionIntegration(enum.Enum):
     SAP_EULER = "sap_euler"  # new velocity, first-order quaternion step; what Drake's discrete solver does
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     quat = quat_type(real)

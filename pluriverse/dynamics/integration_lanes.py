@@ -7,13 +7,13 @@ Here a lane is a degree of freedom of one world: of a hinge, a slide or a D6 joi
 other in all numberings, as they do in most robots, they advance together, with the bits of each by itself.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.lanes import lane_code
 from pluriverse.model import Topology
 
@@ -70,7 +70,7 @@ _ADVANCE = """
 """
 
 
-@functools.cache
+@made_once
 def integration_lanes(real: Any, drifting_regimes: tuple[int, int]) -> SimpleNamespace:
     """Return the function that advances the scalar joints of a world, for scalars of type `real`.
 

@@ -6,7 +6,6 @@ Writes  joint_f; overwrites workspace dof_velocity_free, dof_velocity_next
     joint_f = (M + armature) dv/dt + c(q, v) + D v - sum_b J_b^T (body_f + gravity)
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,14 +15,14 @@ from pluriverse.dynamics.articulation_query import eval_query, output_array
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 from pluriverse.types import JointType
 
 
-@functools.cache
+@made_once
 def _kernels(out_real: Any) -> SimpleNamespace:
     real = wp.float64
     vec3 = vec3_type(real)

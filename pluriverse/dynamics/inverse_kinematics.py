@@ -7,13 +7,12 @@ Each joint is solved by itself. A displacement that its type does not allow, suc
 coordinate and is dropped.
 """
 
-import functools
 from types import SimpleNamespace
 
 import warp as wp
 
 from pluriverse.dynamics.articulation_query import check_mask
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, quat_type, vec3_type
 from pluriverse.model import Model, State, Topology
@@ -29,7 +28,7 @@ ANGLE_STEP_COUNT = 20
 ANGLE_ERROR = 1e-14
 
 
-@functools.cache
+@made_once
 def _kernels() -> SimpleNamespace:
     real = wp.float64
     vec3, mat33, quat = vec3_type(real), mat33_type(real), quat_type(real)

@@ -1,12 +1,12 @@
 """Joint frames: where a joint takes the body that it moves."""
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.rigid_groups import group_functions
+from pluriverse.launch import made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
@@ -15,7 +15,7 @@ from pluriverse.model.topology import FREE_BELOW
 from pluriverse.types import JointType
 
 
-@functools.cache
+@made_once
 def joint_functions(real: Any) -> SimpleNamespace:
     """Return the functions on one joint for scalars of type `real`.
 

@@ -8,7 +8,6 @@ Writes  workspace: dof_velocity_free, dof_kick, tree_regime
 with the velocity products c, shortened where the step does not resolve them (`balance.py`).
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +16,7 @@ import warp as wp
 from pluriverse.dynamics.balance import CALM, DRIFTING, SWINGING, SWINGING_DOFS
 from pluriverse.dynamics.spin import spin_functions
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import precision_name
@@ -32,7 +31,7 @@ PRODUCT_LIMIT = wp.constant(0.5)
 CALM_RATIO = wp.constant(1e-12)
 
 
-@functools.cache
+@made_once
 def kick_functions(real: Any) -> SimpleNamespace:
     """Return `solve_world_velocity`, the stage for one world, for scalars of type `real`."""
     data_struct = workspace_struct(real)
@@ -139,7 +138,7 @@ def kick_functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(solve_world_velocity=solve_world_velocity)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     solve_world_velocity = kick_functions(real).solve_world_velocity

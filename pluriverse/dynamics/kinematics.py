@@ -12,7 +12,6 @@ state since (`tree_states.py`). The rest follows body by body.
 Bodies fixed to others (`rigid_groups.py`) have orientation, origin, centre of mass and velocity only.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +22,7 @@ from pluriverse.dynamics.joint_frames import joint_functions
 from pluriverse.dynamics.rigid_groups import group_functions, rigid_groups_struct
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.rotations import rotation_functions
@@ -36,7 +35,7 @@ from pluriverse.model.world_list import check_worlds
 from pluriverse.types import JointType
 
 
-@functools.cache
+@made_once
 def kinematics_functions(real: Any) -> SimpleNamespace:
     """Return `compute_world_kinematics`, the stage for one world, for scalars of type `real`."""
     vec3 = vec3_type(real)
@@ -174,7 +173,7 @@ def kinematics_functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(compute_world_kinematics=compute_world_kinematics)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     groups_struct = rigid_groups_struct(real)

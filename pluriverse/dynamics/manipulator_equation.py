@@ -7,7 +7,6 @@ External forces and joint damping are not included. All quantities are public: t
 the centre of mass, in world axes.
 """
 
-import functools
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,7 @@ import warp as wp
 from pluriverse.dynamics.articulation_mass_matrix import eval_mass_matrix
 from pluriverse.dynamics.articulation_query import articulation_query, check_mask, output_array
 from pluriverse.dynamics.inverse_dynamics import eval_inverse_dynamics
-from pluriverse.launch import kept_for, launch_kernel
+from pluriverse.launch import kept_for, launch_kernel, made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, State
 
@@ -38,7 +37,7 @@ class _Scratch:
 _scratches: weakref.WeakKeyDictionary[Model, _Scratch] = weakref.WeakKeyDictionary()
 
 
-@functools.cache
+@made_once
 def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
     module = kernel_module("pluriverse.dynamics.manipulator_equation", mass_real, real)
 

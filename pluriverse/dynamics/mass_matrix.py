@@ -8,7 +8,6 @@ carries ([Featherstone2008] section 6.2). All spatial vectors of a tree are abou
 transformed on the way: composite inertias are plain sums.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,7 @@ import warp as wp
 
 from pluriverse.dynamics.rigid_groups import is_welded, rigid_groups_struct
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import precision_name, vec6_type
 from pluriverse.math.spatial import spatial_functions, vec10_type
@@ -25,7 +24,7 @@ from pluriverse.model import Model, Topology
 from pluriverse.types import JointType
 
 
-@functools.cache
+@made_once
 def mass_functions(real: Any) -> SimpleNamespace:
     """Return `assemble_world_rows`, the stage for one world, for scalars of type `real`."""
     vec6 = vec6_type(real)
@@ -179,7 +178,7 @@ def mass_functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(assemble_world_rows=assemble_world_rows)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     groups_struct = rigid_groups_struct(real)

@@ -4,7 +4,6 @@ Reads   body_mass, body_inertia; the workspace of the kinematics stage
 Writes  `Momenta`
 """
 
-import functools
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -13,13 +12,13 @@ import warp as wp
 
 from pluriverse.dynamics.articulation_query import eval_query
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
 
 
-@functools.cache
+@made_once
 def _kernels() -> SimpleNamespace:
     data_struct = workspace_struct(wp.float64)
     angular_part = spatial_functions(wp.float64).angular_part

@@ -14,14 +14,13 @@ The layout of the rows stays. A_DK becomes zero, A_KK an arbitrary positive numb
 K zero, so that no force acts on K. K adds the same spatial velocity, `tree_drift`, to all bodies of the tree.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import precision_name, vec6_type
 from pluriverse.math.spatial import spatial_functions
@@ -33,7 +32,7 @@ from pluriverse.types import BodyFlags, JointTargetMode, JointType
 PRESCRIBED_MASS = wp.constant(1e-12)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     vec6 = vec6_type(real)
     data_struct = workspace_struct(real)

@@ -1,19 +1,19 @@
 """Public motion: how a public degree of freedom moves the bodies that it carries."""
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Topology
 from pluriverse.types import JointType
 
 
-@functools.cache
+@made_once
 def public_motion_functions(real: Any) -> SimpleNamespace:
     """Return the functions for scalars of type `real`.
 

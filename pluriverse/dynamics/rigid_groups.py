@@ -13,14 +13,13 @@ between two steps: a step compares what the groups were made of with what the mo
 makes those of a world anew where something differs. Steps in a row (`SolverBase.in_row`) compare once.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.launch import launch_kernel, made_once, world_thread_count
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.records import record_functions
@@ -28,7 +27,7 @@ from pluriverse.math.rotations import rotation_functions
 from pluriverse.model import Model, Topology
 
 
-@functools.cache
+@made_once
 def carrier_frame_struct(real: Any) -> Any:
     """Return the record of a node that carries a group, for scalars of type `real`."""
     vec3 = vec3_type(real)
@@ -55,7 +54,7 @@ def carrier_frame_struct(real: Any) -> Any:
     return CarrierFrame
 
 
-@functools.cache
+@made_once
 def weld_frame_struct(real: Any) -> Any:
     """Return the record of a welded node, for scalars of type `real`."""
     vec3 = vec3_type(real)
@@ -71,7 +70,7 @@ def weld_frame_struct(real: Any) -> Any:
     return WeldFrame
 
 
-@functools.cache
+@made_once
 def rigid_groups_struct(real: Any) -> Any:
     """Return the `wp.struct` that hands rigid groups to a kernel, for scalars of type `real`."""
     CarrierFrame = carrier_frame_struct(real)
@@ -111,7 +110,7 @@ def is_welded(topology: Topology, index: int) -> bool:
     return topology.node_dof_count[index] == 0 and topology.node_parent[index] >= 0
 
 
-@functools.cache
+@made_once
 def group_functions(real: Any) -> SimpleNamespace:
     """Return the functions on the frames of joints for scalars of type `real`.
 
@@ -146,7 +145,7 @@ def group_functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(is_turned=is_turned, chain_rotation=chain_rotation, attach_welded=attach_welded)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     quat = quat_type(real)

@@ -20,14 +20,13 @@ after the step without torque: the gyroscopic impulse is I_0 (omega_g - omega_0)
 omega_s that it finds gives the momentum, L_1 = I_0 omega_s + tree_spin.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
@@ -47,7 +46,7 @@ PASS_COUNT_MAX = wp.constant(8)
 CHANGE_MAX = wp.constant(1e-5)
 
 
-@functools.cache
+@made_once
 def spin_functions(real: Any) -> SimpleNamespace:
     """Return `does_spin`, `spin_inertia`, `drift` and `rotated_velocity`, for scalars of type `real`."""
     vec3 = vec3_type(real)
@@ -159,7 +158,7 @@ def spin_functions(real: Any) -> SimpleNamespace:
     )
 
 
-@functools.cache
+@made_once
 def gyroscopic_functions(real: Any) -> SimpleNamespace:
     """Return `replace_world_forces`, the stage for one world, for scalars of type `real`."""
     vec3 = vec3_type(real)
@@ -193,7 +192,7 @@ def gyroscopic_functions(real: Any) -> SimpleNamespace:
     return SimpleNamespace(replace_world_forces=replace_world_forces)
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     replace_world_forces = gyroscopic_functions(real).replace_world_forces

@@ -12,7 +12,6 @@ other world by world. Eight worlds of one template go through them in the lanes 
 among themselves then stays out of the workspace: it is as it was, or that of the stages one by one.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -34,7 +33,7 @@ from pluriverse.dynamics.spin import gyroscopic_functions
 from pluriverse.dynamics.tree_motion_lanes import FORCES, VELOCITIES, is_plain, lane_trees
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import Workspace, check_workspace, workspace_struct
-from pluriverse.launch import kept_for, launch_kernel, world_thread_count
+from pluriverse.launch import kept_for, launch_kernel, made_once, world_thread_count
 from pluriverse.math.lanes import LANES, is_tile
 from pluriverse.math.precision import precision_name
 from pluriverse.math.records import record_functions
@@ -45,7 +44,7 @@ from pluriverse.model.world_list import check_worlds
 _plain: WeakKeyDictionary[Model, wp.array] = WeakKeyDictionary()
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     data_struct = workspace_struct(real)
     groups_struct = rigid_groups_struct(real)

@@ -14,7 +14,6 @@ There are no free joints below bodies, no bodies that spin about a ball joint, n
 roots here. Weights are compensated in all lanes or in none.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
 from pluriverse.dynamics.spin_lanes import SPIN_IN_LANES
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.lane_motion import LANE_FRAMES, LANE_MOTION
 from pluriverse.math.lanes import LANES, lane_code
 from pluriverse.model import Template, Topology
@@ -490,7 +490,7 @@ _CONSTANTS = f"""
 """
 
 
-@functools.cache
+@made_once
 def lane_trees(real: Any) -> Any:
     """Return the function that computes the motion of trees for eight worlds, for scalars of type `real`.
 

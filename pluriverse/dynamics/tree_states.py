@@ -6,12 +6,12 @@ stage compares the two bit by bit, and computes the tree states of a world anew 
 where its rigid groups have been made anew since.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import quat_type, vec3_type, vec6_type
 from pluriverse.model import Model
 from pluriverse.model.topology import Template
@@ -31,7 +31,7 @@ _PLAIN_NUMBERS_MAX = 8192
 _PLAIN_NODES_MAX = 512
 
 
-@functools.cache
+@made_once
 def tree_states_struct(real: Any) -> Any:
     """Return the `wp.struct` that hands tree states to a kernel, for scalars of type `real`."""
     vec3 = vec3_type(real)

@@ -9,7 +9,6 @@ summed at once (`math.lanes`), each with the bits that it has alone.
 """
 
 import ctypes
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +18,7 @@ from pluriverse.dynamics.rigid_groups import carrier_frame_struct, is_welded, ri
 from pluriverse.dynamics.rigid_groups_lanes import GROUPS_IN_LANES
 from pluriverse.dynamics.tree_states import tree_states_struct
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.lane_motion import LANE_MOTION
 from pluriverse.math.lanes import lane_code
 from pluriverse.math.number_rows import number_functions
@@ -142,7 +142,7 @@ def _tile_text(real: Any) -> str:
     return lane_code(real, LANE_MOTION + GROUPS_IN_LANES + names + _TILE + _SUM)
 
 
-@functools.cache
+@made_once
 def tree_sum_functions(real: Any) -> SimpleNamespace:
     """Return the `wp.func`s that sum over the bodies of trees, for scalars of type `real`.
 

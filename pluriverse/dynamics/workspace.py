@@ -6,7 +6,6 @@ body that it moves, a *dof* is a degree of freedom of the internal numbering, a 
 dof in a tree-sparse matrix (`pluriverse.model.topology`).
 """
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import warp as wp
 
 from pluriverse.dynamics.rigid_groups import RigidGroups
 from pluriverse.dynamics.tree_states import make_tree_states
+from pluriverse.launch import made_once
 from pluriverse.math.precision import mat33_type, precision_name, quat_type, vec3_type, vec6_type
 from pluriverse.math.spatial import vec10_type
 from pluriverse.model import Model
@@ -25,7 +25,7 @@ from pluriverse.scratch import Scratch, zeros_on_demand
 _KEPT = ("node_quat", "node_offset", "node_com")
 
 
-@functools.cache
+@made_once
 def workspace_struct(real: Any) -> Any:
     """Return the `wp.struct` that hands the workspace to a kernel, for scalars of type `real`."""
     vec3 = vec3_type(real)

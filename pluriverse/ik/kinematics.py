@@ -11,14 +11,13 @@ Dofs of ball joints turn about the axes of the parent joint frame. Those of free
 origin of the child joint frame along these axes, then turn about it.
 """
 
-import functools
 from types import SimpleNamespace
 
 import warp as wp
 
 from pluriverse.dynamics.joint_frames import joint_functions
 from pluriverse.ik.rows import Rows
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import quat_type, vec3_type
 from pluriverse.math.spatial import spatial_functions
@@ -29,7 +28,7 @@ from pluriverse.types import JointType
 _MODULE = "pluriverse.ik.kinematics"
 
 
-@functools.cache
+@made_once
 def _kernels() -> SimpleNamespace:
     real = wp.float64
     vec3, quat = vec3_type(real), quat_type(real)

@@ -15,7 +15,6 @@ Steps and gradients of quaternions are rotation vectors at different orientation
 were the same, which costs iterations and no accuracy.
 """
 
-import functools
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +29,7 @@ from pluriverse.ik.optimizer import RowOptimizer, evaluation_of_batch
 from pluriverse.ik.problems import read_number, read_whole_number
 from pluriverse.ik.retraction import move_rows
 from pluriverse.ik.rows import Rows, goes_on, sum_squares
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 
 _MODULE = "pluriverse.ik.lbfgs"
 LINE_SEARCH_ALPHAS = (1.0, 0.5, 0.2, 0.05, 0.01)
@@ -43,7 +42,7 @@ SHORTENING = wp.constant(wp.float64(0.1))
 SHORTEST = wp.constant(wp.float64(1e-9))
 
 
-@functools.cache
+@made_once
 def _kernels() -> SimpleNamespace:
     real = wp.float64
     zero, one, two = wp.constant(real(0.0)), wp.constant(real(1.0)), wp.constant(real(2.0))

@@ -14,7 +14,6 @@ iterations quadratic, also in singular poses ([Yamashita2001], [Sugihara2011]); 
 an iteration for each factor of the distance.
 """
 
-import functools
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +28,7 @@ from pluriverse.ik.optimizer import RowOptimizer, evaluation_of_batch
 from pluriverse.ik.problems import read_number
 from pluriverse.ik.retraction import move_rows
 from pluriverse.ik.rows import Rows, goes_on, sum_squares
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.dense import packed_rows
 
 # Relative decrease of the cost under which a row is settled. Single precision resolves 2**-24 of a cost; at a
@@ -54,7 +53,7 @@ class Damping:
     """Cost that rounding alone makes."""
 
 
-@functools.cache
+@made_once
 def _kernels() -> SimpleNamespace:
     real = wp.float64
     ltdl_factorize, ltdl_solve = packed_rows(real).ltdl_factorize, packed_rows(real).ltdl_solve

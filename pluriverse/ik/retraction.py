@@ -7,13 +7,12 @@ Coordinates with a dof of their own are added to. Quaternions are turned by the 
 vector in the step ([Sola2017] eq. 101), so they keep their length and no step is too long for them.
 """
 
-import functools
 from types import SimpleNamespace
 
 import warp as wp
 
 from pluriverse.ik.rows import Rows
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import vec3_type
 from pluriverse.math.rotations import rotation_functions
@@ -22,7 +21,7 @@ from pluriverse.model.topology import FREE_BELOW
 from pluriverse.types import JointType
 
 
-@functools.cache
+@made_once
 def _kernels() -> SimpleNamespace:
     real = wp.float64
     vec3 = vec3_type(real)

@@ -10,7 +10,6 @@ Ball joints get any orientation with equal probability. Free and distance joints
 steps are normally distributed. Angles without limits range over a turn, distances without limits stay.
 """
 
-import functools
 import math
 from types import SimpleNamespace
 
@@ -21,7 +20,7 @@ from pluriverse.ik.choices import IKSampler
 from pluriverse.ik.evaluation import Evaluation
 from pluriverse.ik.retraction import move_rows
 from pluriverse.ik.rows import Rows
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.counter_random import open_uniform_of, philox
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
@@ -35,7 +34,7 @@ TURN = wp.constant(wp.float64(2.0 * math.pi))
 NO_LIMIT = wp.constant(wp.float64(0.1 * MAXVAL))
 
 
-@functools.cache
+@made_once
 def _kernels() -> SimpleNamespace:
     real = wp.float64
     vec3 = vec3_type(real)

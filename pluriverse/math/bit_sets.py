@@ -5,12 +5,12 @@ two of thirty boxes so takes as long as comparing a dozen pairs by index. (Of 32
 the last block, and the same box in the first.)
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.lane_records import LANE_RECORDS
 
 LANE_COUNT = 32
@@ -203,7 +203,7 @@ def next_set_bit(
     ...
 
 
-@functools.cache
+@made_once
 def overlap_functions(box_type: Any) -> SimpleNamespace:
     """Return `mark_overlaps` and `mark_sorted_overlaps`.
 

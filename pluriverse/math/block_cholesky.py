@@ -11,12 +11,12 @@ eliminated later as rows. Every inner loop runs down one column of a block, so i
 pile of boxes grows with the number of contacts between them, not with the cube of the number of boxes.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 
 _ORDER = """
@@ -434,7 +434,7 @@ def order_blocks(
     ...
 
 
-@functools.cache
+@made_once
 def block_cholesky(real: Any, real_vector: Any) -> SimpleNamespace:
     """Return `block_factorize` (0 if a pivot was not positive) and `block_solve` for values of `real`."""
     types = f"using T = {CTYPE[real]}; using V = {CTYPE[real_vector]};"

@@ -7,12 +7,12 @@ of their tree gets S_a^T K S_k for the motions S_a of each degree of freedom a f
 As Warp compiles it, a third of this was products of zeros, or of one side of a symmetric matrix by both.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 
@@ -86,7 +86,7 @@ _PROJECT = """
 """
 
 
-@functools.cache
+@made_once
 def body_contact_functions(linear: Any, real: Any, motion_real: Any) -> SimpleNamespace:
     """Return the functions for sums in `linear`, contacts in `real` and motions in `motion_real`.
 

@@ -7,12 +7,12 @@ joints above the body, and as long as that. It is found once for all points of a
 velocity of any of them. The sums are of squares, so they lose no digits where a point can hardly move.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.lanes import LANES, block_types
 from pluriverse.math.precision import vec3_type, vec6_type
@@ -185,7 +185,7 @@ def chain_code(real: Any, real_vector: Any) -> str:
     return block_types(real_vector) + types + _VELOCITIES + _POINT
 
 
-@functools.cache
+@made_once
 def chain_mobility_functions(real: Any, real_vector: Any) -> SimpleNamespace:
     """Return `chain_code` for one pair of points as functions for kernels.
 

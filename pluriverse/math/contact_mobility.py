@@ -7,12 +7,12 @@ W = J H^-1 J^T = X^T D^-1 X. All matrices are small (m up to some thirty) and ev
 contiguous numbers, most in blocks of eight: a loop of a dozen numbers would not be vectorized otherwise.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.numbers_at_once import EIGHT_NUMBERS
 from pluriverse.math.precision import mat33_type, vec3_type
@@ -274,7 +274,7 @@ _ADVANCE = """
 """
 
 
-@functools.cache
+@made_once
 def contact_mobility_functions(linear: Any, real: Any) -> SimpleNamespace:
     """Return the functions for a factorization in `linear` and contacts in `real`.
 

@@ -4,17 +4,17 @@ Unit quaternions and unit axes come out of single precision with a length that i
 are given length 1 anew: what a stage computes in double precision then is a rigid motion to double precision.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import quat_type, vec3_type
 from pluriverse.math.rotations import rotation_functions
 
 
-@functools.cache
+@made_once
 def conversion_functions(real: Any) -> SimpleNamespace:
     """Return the `wp.func`s that read and write single-precision values for scalars of type `real`.
 

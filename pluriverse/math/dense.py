@@ -16,12 +16,12 @@ no fill.
 *Column-major blocks* hold dense n x m matrices; they are the parts of `math.block_cholesky`.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import vec6_type
 
 CTYPE = {wp.float32: "float", wp.float64: "double"}
@@ -386,7 +386,7 @@ def has_wrench(wrenches: wp.array[wp.spatial_vector], first: int, count: int) ->
     ...
 
 
-@functools.cache
+@made_once
 def packed_rows(real: Any, real_vector: Any | None = None) -> SimpleNamespace:
     """Return the functions on packed rows of `real`, with vectors of `real_vector` (default: the same type).
 

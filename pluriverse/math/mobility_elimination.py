@@ -9,12 +9,12 @@ and what is left for the others is a problem of the same kind, with the mobility
 velocities u0_m + W_me y without impulses. Its size does not grow with e.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.numbers_at_once import EIGHT_NUMBERS
 from pluriverse.math.precision import vec3_type
@@ -112,7 +112,7 @@ _RESTORE = """
 """
 
 
-@functools.cache
+@made_once
 def mobility_elimination_functions(real: Any) -> SimpleNamespace:
     """Return the functions for impulses in `real`.
 

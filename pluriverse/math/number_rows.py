@@ -3,12 +3,12 @@
 Warp's own loop takes some 3 ns an entry, of which most is array indexing; these take a tenth of it.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.precision import vec3_type
 
@@ -144,7 +144,7 @@ _JOIN_KICK = """
 """
 
 
-@functools.cache
+@made_once
 def number_functions(real: Any) -> SimpleNamespace:
     """Return functions on `count` entries of arrays of `real`, all from `first` on.
 

@@ -4,31 +4,32 @@ Stages that exist in single and double precision make their kernels in a cached 
 scalar type, `wp.float32` or `wp.float64`; the types in this module are the ones such a factory works with.
 """
 
-import functools
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 
-@functools.cache
+
+@made_once
 def vec3_type(real: Any) -> Any:
     """Return the 3-vector type with scalars of type `real`."""
     return wp.types.vector(length=3, dtype=real)
 
 
-@functools.cache
+@made_once
 def vec6_type(real: Any) -> Any:
     """Return the spatial vector type [angular; linear] with scalars of type `real`."""
     return wp.types.vector(length=6, dtype=real)
 
 
-@functools.cache
+@made_once
 def mat33_type(real: Any) -> Any:
     """Return the 3x3 matrix type with scalars of type `real`."""
     return wp.types.matrix(shape=(3, 3), dtype=real)
 
 
-@functools.cache
+@made_once
 def quat_type(real: Any) -> Any:
     """Return the quaternion type (xyzw) with scalars of type `real`."""
     return wp.types.quaternion(dtype=real)

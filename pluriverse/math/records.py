@@ -1,10 +1,11 @@
 """Comparing and copying the memory of arrays in kernels, in native code: loops over words that vectorize."""
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
+
+from pluriverse.launch import made_once
 
 _WORDS = """
     const unsigned int* a = (const unsigned int*)(now.data + first);
@@ -43,7 +44,7 @@ _KEEP = """
 """
 
 
-@functools.cache
+@made_once
 def record_functions(dtype: Any) -> SimpleNamespace:
     """Return the functions on ranges of contiguous arrays of a type made of 32-bit words.
 

@@ -1,12 +1,12 @@
 """Rotations in kernels, besides Warp's own functions of quaternions."""
 
-import functools
 import math
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import mat33_type, quat_type, vec3_type
 
 # Angle [rad] below which sine and cosine of its half are series in the square of the angle: neither a root
@@ -15,7 +15,7 @@ from pluriverse.math.precision import mat33_type, quat_type, vec3_type
 ANGLE_SERIES = 0.25
 
 
-@functools.cache
+@made_once
 def rotation_functions(real: Any) -> SimpleNamespace:
     """Return the functions on rotations for scalars of type `real`.
 

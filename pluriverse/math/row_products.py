@@ -7,11 +7,11 @@ branch, the sums of the branch before are complete. Newton's method multiplies b
 iteration, which took 5 % of the step of a robot that lies on the ground one number at a time.
 """
 
-import functools
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.numbers_at_once import EIGHT_NUMBERS
 
@@ -89,7 +89,7 @@ _MULTIPLY = """
 """
 
 
-@functools.cache
+@made_once
 def multiply_rows_function(real: Any, real_vector: Any) -> Any:
     """Return `multiply_rows` for rows of `real` and vectors of `real_vector`.
 

@@ -6,22 +6,22 @@ inertia about the same point): because all are about one fixed point in world ax
 component by component.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 
 
-@functools.cache
+@made_once
 def vec10_type(real: Any) -> Any:
     """Return the vector type of a spatial inertia (m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz)."""
     return wp.types.vector(length=10, dtype=real)
 
 
-@functools.cache
+@made_once
 def spatial_functions(real: Any) -> SimpleNamespace:
     """Return the functions on spatial vectors for scalars of type `real`.
 

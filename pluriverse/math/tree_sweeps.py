@@ -5,12 +5,12 @@ tree. Of the nodes of a world only those that are marked take part, which includ
 of a tree whose mark is `plain` may be free; its motions are the unit vectors then.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.types import JointType
@@ -136,7 +136,7 @@ _FORCES = """
 """
 
 
-@functools.cache
+@made_once
 def tree_sweep_functions(motion_real: Any, real: Any) -> SimpleNamespace:
     """Return the sweeps for motions of joints in `motion_real` and velocities and wrenches in `real`.
 

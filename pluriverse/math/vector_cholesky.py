@@ -9,13 +9,13 @@ H = L D L^T, which need a division a column and no root, and the right-hand side
 They stay in the scratch, for other right-hand sides.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 
 COLUMNS_MAX = 64
@@ -294,7 +294,7 @@ _SOLVE = """
 """
 
 
-@functools.cache
+@made_once
 def vector_cholesky(real: Any) -> SimpleNamespace:
     """Return `vector_solve` for values of `real`.
 

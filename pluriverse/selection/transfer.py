@@ -6,19 +6,18 @@ Writes  the values, or the selected entries of the array; all others stay as the
 Entries are moved as machine words, so that one pair of kernels serves every type.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel, same_memory
+from pluriverse.launch import launch_kernel, made_once, same_memory
 
 # Bytes of a word. Every type of a model is made of whole words, except truth values.
 WORD_BYTES = 4
 
 
-@functools.cache
+@made_once
 def _kernels(word: Any) -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module=f"pluriverse.selection.transfer.{word.__name__}")
     def gather_entry(

@@ -11,7 +11,6 @@ wrench that each joint transmits ([Featherstone2008] section 5.3):
     f_b = sum over b and the bodies it carries of (I a + v x* I v - contact - body_f)
 """
 
-import functools
 from types import SimpleNamespace
 
 import warp as wp
@@ -20,7 +19,7 @@ from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.kinematics import eval_kinematics
 from pluriverse.dynamics.rigid_groups import is_welded
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -30,7 +29,7 @@ _REAL = wp.float64
 _MODULE = "pluriverse.sensors.accelerations"
 
 
-@functools.cache
+@made_once
 def _kernels() -> SimpleNamespace:
     data_struct = workspace_struct(_REAL)
     functions = spatial_functions(_REAL)

@@ -4,14 +4,13 @@ Reads   joint_q, joint_qd, body_q, body_qd, body_f, arrays on request and custom
 Writes  the same of the targets
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import launch_kernel, same_memory
+from pluriverse.launch import launch_kernel, made_once, same_memory
 from pluriverse.model import Model, State
 from pluriverse.model.attributes import AttributeAssignment, AttributeSpec
 from pluriverse.model.requested_copy import copy_requested
@@ -62,7 +61,7 @@ def copy_world(
         body_f_out[body] = force
 
 
-@functools.cache
+@made_once
 def _custom_kernels() -> SimpleNamespace:
     @wp.kernel(enable_backward=False, module="pluriverse.simulation.world_copy_custom")
     def copy_world_rows(

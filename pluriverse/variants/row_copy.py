@@ -6,15 +6,14 @@ Writes  that array and its defaults
 Values are copied bitwise, so that one kernel serves all types of four bytes.
 """
 
-import functools
 from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 
 
-@functools.cache
+@made_once
 def _copy_kernel(dtype: Any) -> Any:
     @wp.kernel(enable_backward=False, module=f"pluriverse.variants.row_copy.{dtype.__name__}")
     def copy_variant_row(

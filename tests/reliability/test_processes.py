@@ -103,6 +103,94 @@ def test_simulations_are_made_and_stepped_in_three_threads_at_once():
             np.testing.assert_array_equal(found[kind], expected[kind])
 
 
+FIRST_CALLS = """
+import threading
+import numpy as np
+import warp as wp
+import pluriverse as pv
+from pluriverse import ik, selection
+
+def make_model():
+    arm = pv.ModelBuilder()
+    link = arm.add_link(mass=1.0, inertia=0.1 * np.eye(3), com=(0.0, 0.0, -0.5))
+    arm.add_shape_box(link, hx=0.1, hy=0.1, hz=0.1)
+    arm.add_articulation([arm.add_joint_revolute(-1, link, axis="y")], label="arm")
+    arm.add_ground_plane()
+    builder = pv.ModelBuilder()
+    builder.replicate(arm, 2)
+    model = builder.finalize(device="cpu")
+    model.joint_q.fill_(0.3)
+    return model
+
+def loop():
+    model = make_model()
+    pipeline = pv.CollisionPipeline(model)
+    contacts, solver = pipeline.contacts(), pv.SolverSAP(model)
+    state, next_state = model.state(), model.state()
+    for _ in range(20):
+        pipeline.collide(state, contacts)
+        solver.step(state, next_state, None, contacts, 0.005)
+        state, next_state = next_state, state
+    return state.joint_q
+
+def query():
+    model = make_model()
+    state = model.state()
+    pv.eval_fk(model, state.joint_q, state.joint_qd, state)
+    pv.eval_world_momenta(model, state)
+    pv.eval_jacobian(model, state)
+    pv.eval_mass_matrix(model, state)
+    return pv.eval_inverse_dynamics(model, state, model.joint_qd)
+
+def solve():
+    model = make_model()
+    tip = ik.IKObjectivePosition(0, (0.0, 0.0, -1.0), np.array([[-0.6, 0.0, -0.8]], dtype=np.float32))
+    coordinates = wp.full((1, model.joint_coord_count), 0.3, dtype=float)
+    ik.IKSolver(model, n_problems=1, objectives=[tip]).step(coordinates, coordinates)
+    return coordinates
+
+def read():
+    model = make_model()
+    return selection.ArticulationView(model, "arm").get_dof_positions(model.state())
+
+def simulate():
+    with pv.Simulation(make_model(), dt=0.005, threads=1) as simulation:
+        simulation.step(20)
+        return simulation.state.joint_q
+
+for call in (loop, query, solve, read, simulate):
+    barrier, found = threading.Barrier(3), []
+
+    def work():
+        barrier.wait()
+        found.append(call().numpy())
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(found, 3 * [call().numpy()], err_msg=call.__name__)
+print("as alone")
+"""
+
+
+def test_first_calls_in_threads_give_what_they_give_alone():
+    """Kernels are declared and loaded once, whoever calls first, and the process works on afterwards.
+
+    In two threads with a model each, steps of a loop, queries and views failed, and did so for ever.
+    """
+    process = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FIRST_CALLS],
+        cwd=ROOT,
+        timeout=300.0,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert process.stdout.splitlines()[-1:] == ["as alone"], process.stderr
+
+
 FORKED = """
 import os, sys
 from pluriverse import Simulation

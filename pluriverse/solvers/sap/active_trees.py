@@ -3,16 +3,16 @@
 Reads   tree_active, the part of the world that is solved
 """
 
-import functools
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
-@functools.cache
+@made_once
 def active_dofs_function(real: Any, linear: Any) -> Any:
     """Return `active_dofs(topology, sap, world, tree)` for the given precisions.
 

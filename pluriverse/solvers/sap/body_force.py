@@ -4,20 +4,19 @@ Reads   rigid_contact_force, the points at which the solver applied the forces, 
 Writes  an array of wrenches [body]
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     names = (real, linear, dynamics_real)

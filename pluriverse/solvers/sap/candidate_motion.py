@@ -4,7 +4,6 @@ Collision knows the velocities of the start of a step. These functions take thos
 spatial velocities of the nodes of the trees (`rate`).
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +19,7 @@ from pluriverse.collision.shape_pair import (
 )
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapePlace, ShapeState, place_fields
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.lane_records import lane_records
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.model import Topology
@@ -202,7 +202,7 @@ def is_surely_idle(
     return acting + pair.slack < distance
 
 
-@functools.cache
+@made_once
 def motion_functions(dynamics_real: Any) -> SimpleNamespace:
     """Return the functions of this module for rates in a precision."""
     vec6 = vec6_type(dynamics_real)

@@ -15,7 +15,6 @@ contact (`collision.idle_contacts`) does, its world finds all its contacts with 
 solved again, until nothing is missing; after `ROUNDS_MAX` times with all contacts within the gaps.
 """
 
-import functools
 import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -35,7 +34,7 @@ from pluriverse.collision.pair_table import COLLIDER_COUNT, WITH_PLANE, PairTabl
 from pluriverse.collision.shape_pair import flat_shape
 from pluriverse.collision.shape_state import ANY_SPEED, ShapeModel, ShapeState, raise_change
 from pluriverse.dynamics.workspace import Workspace, scratch_ranges, workspace_struct
-from pluriverse.launch import launch_kernel, launch_while, world_thread_count
+from pluriverse.launch import launch_kernel, launch_while, made_once, world_thread_count
 from pluriverse.math.bit_sets import next_set_bit
 from pluriverse.math.precision import kernel_module, vec6_type
 from pluriverse.model import Contacts, Model, Topology
@@ -97,7 +96,7 @@ def enlist(
     repeats.following[world] = wp.atomic_exch(repeats.head, 0, world + 1)
 
 
-@functools.cache
+@made_once
 def _kernels(dynamics_real: Any) -> SimpleNamespace:
     vec6 = vec6_type(dynamics_real)
     DynamicsData = workspace_struct(dynamics_real)

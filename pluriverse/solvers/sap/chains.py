@@ -1,16 +1,16 @@
 """Chains: the degrees of freedom between a body and the root of its tree that the solver may change."""
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.model import Topology
 
 
-@functools.cache
+@made_once
 def chain_functions(dynamics_real: Any) -> SimpleNamespace:
     """Return `last_free_dof` for dynamics of the given precision."""
     DynamicsData = workspace_struct(dynamics_real)

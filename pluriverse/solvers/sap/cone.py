@@ -6,12 +6,12 @@ cone |gamma_t| <= mu gamma_n that is closest to y in the norm of R ([Castro2022]
 symmetric and positive semidefinite.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import mat33_type, vec3_type
 
 # Friction coefficient up to which a contact is frictionless. The cone is then a ray, and the sliding
@@ -19,7 +19,7 @@ from pluriverse.math.precision import mat33_type, vec3_type
 FRICTIONLESS = wp.constant(1e-12)
 
 
-@functools.cache
+@made_once
 def cone_functions(real: Any) -> SimpleNamespace:
     """Return `unprojected`, `project`, `cost`, `stiffness` and `along` for scalars of type `real`."""
     vec3, mat33 = vec3_type(real), mat33_type(real)

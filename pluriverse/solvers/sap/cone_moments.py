@@ -16,12 +16,12 @@ and lies below (M + nu) / B, with M the largest m_i and B^2 = sum (mu_i R_i y_i)
 where that line meets the other approaches the root from one side. Where all m_i are equal it starts there.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import mat33_type, vec3_type
 from pluriverse.solvers.sap.cone import FRICTIONLESS
 
@@ -31,7 +31,7 @@ ROOT_ITERATIONS = wp.constant(30)
 ROOT_TOLERANCE = wp.constant(1e-14)
 
 
-@functools.cache
+@made_once
 def cone_moment_functions(real: Any) -> SimpleNamespace:
     """Return `project`, `moment_cost`, `stiffness_force`, `..._cross`, `..._moment` for scalars `real`."""
     vec3, mat33 = vec3_type(real), mat33_type(real)

@@ -12,13 +12,13 @@ to three with its fingers unconnected. Distances that only act at their bounds h
 A spring, whose impulse is p - g s at the rate s of its length, is a row s + p' / g = p / g.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.body_contacts import body_contact_functions
 from pluriverse.math.mobility_elimination import mobility_elimination_functions
 from pluriverse.math.precision import vec3_type, vec6_type
@@ -31,7 +31,7 @@ ROWS_MAX = wp.constant(SPACE_ROWS_MAX)
 SOFTEST = 1e-12
 
 
-@functools.cache
+@made_once
 def constraint_row_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     """Return the functions of this stage for the given precisions.
 

@@ -10,14 +10,13 @@ The weight w of a contact, its inverse effective mass (`contact_weight.py`), bou
 R_t.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.launch import launch_kernel, made_once, world_thread_count
 from pluriverse.math.number_rows import integers_clear
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Contacts, Model, Topology
@@ -28,7 +27,7 @@ from pluriverse.solvers.sap.groups import group_functions
 from pluriverse.solvers.sap.workspace import PRESCRIBED, SapWorkspace, sap_struct
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     names = (real, linear, dynamics_real, weight_real)

@@ -9,13 +9,13 @@ operations of a single contact in the same order. So the terms of a contact do n
 block holds. On a GPU a block is one contact.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.chain_mobility import chain_code
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_inputs import (
@@ -510,7 +510,7 @@ def _check_record(real: Any, linear: Any) -> None:
         assert not any(behind <= offset < written for offset in taken)
 
 
-@functools.cache
+@made_once
 def contact_block_functions(real: Any, linear: Any, dynamics_real: Any, weight_real: Any) -> SimpleNamespace:
     """Return the function for the given precisions.
 

@@ -4,12 +4,12 @@ Reads   contact velocities, terms and bounds of friction, direction of the itera
 Writes  space_slot; contact_bound and contact_impulse of contacts that take no part
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.workspace import SPACE_CONTACTS_MAX, sap_struct
 
@@ -77,7 +77,7 @@ _ROOM = (
 )
 
 
-@functools.cache
+@made_once
 def contact_list_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `list_carrying` and `has_room` for the given precisions.
 

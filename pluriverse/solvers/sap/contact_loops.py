@@ -5,12 +5,12 @@ The mathematics is that of `cone.py`, operation by operation, for eight contacts
 take longer: most of their instructions find entries of arrays, since a contact has some twenty of them.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.precision import vec3_type
 from pluriverse.solvers.sap.cone import FRICTIONLESS
@@ -240,7 +240,7 @@ _NEXT = """
 """
 
 
-@functools.cache
+@made_once
 def contact_loop_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return the loops over the slots from `first` to before `end` of a world.
 

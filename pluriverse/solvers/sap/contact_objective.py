@@ -7,12 +7,12 @@ Every term of the objective has the same verbs: `evaluate` writes impulses and r
 cost, slope and curvature at a step along the direction, `advance` makes that step.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.math.tree_sweeps import tree_sweep_functions
 from pluriverse.model import Topology
@@ -22,7 +22,7 @@ from pluriverse.solvers.sap.contact_loops import contact_loop_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
-@functools.cache
+@made_once
 def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -> SimpleNamespace:
     """Return the verbs of contacts for the given precisions, with or without moments."""
     vec3, vec6 = vec3_type(real), vec6_type(real)

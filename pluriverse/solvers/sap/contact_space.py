@@ -34,13 +34,13 @@ With convex friction it pays for few contacts, with no more components than ther
 what it costs grows with their number cubed.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.body_contacts import body_contact_functions
 from pluriverse.math.contact_mobility import contact_mobility_functions
 from pluriverse.math.dense import packed_rows
@@ -85,7 +85,7 @@ FALLING_SHARE = wp.constant(0.2)
 FALLING_CONTACTS_MAX = wp.constant(8)
 
 
-@functools.cache
+@made_once
 def contact_space_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False
 ) -> SimpleNamespace:

@@ -10,12 +10,12 @@ that couple them. Where of eight contacts none has a first body that moves, or n
 robot that lies on the ground, half of these are left out.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.cone import FRICTIONLESS
 from pluriverse.solvers.sap.contact_lanes import contact_lanes
@@ -213,13 +213,13 @@ _ADD = (
 )
 
 
-@functools.cache
+@made_once
 def mat66_type(real: Any) -> Any:
     """Return the 6x6 matrix type with scalars of type `real`."""
     return wp.types.matrix(shape=(6, 6), dtype=real)
 
 
-@functools.cache
+@made_once
 def contact_stiffness_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return the functions for the given precisions.
 

@@ -38,12 +38,12 @@ such iterations solve two thirds. Nearly all of the others are solved from bound
 (`friction_bound`).
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.contact_balance import BALANCE, CONTACTS_MAX, EXCHANGE
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.numbers_at_once import numbers_at_once, unweave_text
@@ -290,7 +290,7 @@ def _text(width: int) -> str:
     return numbers_at_once(width) + unweave_text(width) + _GATHER + EXCHANGE + BALANCE + _TERMS + _ITERATE
 
 
-@functools.cache
+@made_once
 def coulomb_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `find_coulomb_impulses` for the given precisions."""
     SapData = sap_struct(real, linear)

@@ -12,12 +12,12 @@ point mass gives the first estimate. Contacts that stick, or slide slowly, are n
 rest cost what they do with convex friction. Worlds of few contacts need none of this: see `coulomb`.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.workspace import sap_struct
 
@@ -100,7 +100,7 @@ _END = (
 )
 
 
-@functools.cache
+@made_once
 def dilation_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return the functions of this stage for the given precisions.
 

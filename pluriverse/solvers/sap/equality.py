@@ -8,12 +8,12 @@ has one velocity, along the line between its two points, and an impulse for each
 pushes to the side that is allowed: gamma = G max(v_hat - v_c, 0), with a convex cost like a joint limit.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import sap_struct
@@ -26,7 +26,7 @@ DISTANCE = wp.constant(3)
 that of two points along their line."""
 
 
-@functools.cache
+@made_once
 def equality_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return what the Newton iteration needs of equality constraints, for the given precisions."""
     vec3, vec6 = vec3_type(real), vec6_type(real)

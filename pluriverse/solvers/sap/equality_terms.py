@@ -19,7 +19,6 @@ with the points' velocities v; for rotations g over the radius of gyration sqrt(
 A mechanism at any speed leaves its constraint by half of the last term per step, and is asked for that much.
 """
 
-import functools
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +26,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.launch import launch_kernel, made_once, world_thread_count
 from pluriverse.math.precision import kernel_module, mat33_type, quat_type, vec3_type, vec6_type
 from pluriverse.model import Model, State, Topology
 from pluriverse.solvers.sap.chains import chain_functions
@@ -85,7 +84,7 @@ class EqualityInputs:
     world_frozen: wp.array[int]
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     vec3, vec6, mat33, quat = vec3_type(real), vec6_type(real), mat33_type(real), quat_type(real)
     vec2 = wp.types.vector(length=2, dtype=real)

@@ -9,12 +9,12 @@ minimum, Coulomb's law holds ([Haslinger1983]). `coulomb` finds such N for few c
 recur, N follows gamma_n from minimum to minimum until they can be found.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.workspace import sap_struct
 
@@ -24,7 +24,7 @@ STICKING = wp.constant(1.0 - 1e-6)
 RELAXATION_MIN, RELAXATION_MAX = wp.constant(0.05), wp.constant(4.0)
 
 
-@functools.cache
+@made_once
 def friction_bound_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `release_bounds` and `approach_bounds`."""
     SapData = sap_struct(real, linear)

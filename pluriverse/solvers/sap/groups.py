@@ -13,13 +13,13 @@ The contacts of a group are to follow each other, so their records are moved for
 its place, and is marked where it does not take part.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE, packed_rows
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
@@ -261,7 +261,7 @@ _LEAVE = (
 )
 
 
-@functools.cache
+@made_once
 def group_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     """Return the functions of this stage for the given precisions.
 

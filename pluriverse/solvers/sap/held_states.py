@@ -11,17 +11,17 @@ at its own velocity u. Its impulse at u is then gamma(u_0) - G (u - u_0), and th
 search has no cost to compare with.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.solvers.sap.cone import cone_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
-@functools.cache
+@made_once
 def held_state_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `shift_velocities` and `extend_impulses` for the given precisions."""
     SapData = sap_struct(real, linear)

@@ -11,13 +11,13 @@ packed rows. Which trees are coupled is decided in every Newton iteration, from 
 that carry an impulse.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.block_cholesky import block_cholesky, order_blocks
 from pluriverse.math.body_contacts import body_contact_functions
 from pluriverse.math.dense import packed_rows
@@ -43,7 +43,7 @@ NOTHING, CONTACT, EQUALITY = wp.constant(0), wp.constant(1), wp.constant(2)
 """What an entry of the loop over contacts and equality constraints adds to the Hessian of two bodies."""
 
 
-@functools.cache
+@made_once
 def pair_struct(linear: Any) -> Any:
     """Return the `wp.struct` of the stiffness between two bodies, by its four blocks of type `linear`.
 
@@ -62,7 +62,7 @@ def pair_struct(linear: Any) -> Any:
     return PairStiffness
 
 
-@functools.cache
+@made_once
 def hessian_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:

@@ -1,16 +1,16 @@
 """Entries of the Hessian: where that of two degrees of freedom lies, and which trees it couples."""
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
-@functools.cache
+@made_once
 def hessian_entry_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `couple_trees`, `entry_of_tree` and `add_dof_entry`."""
     SapData = sap_struct(real, linear)

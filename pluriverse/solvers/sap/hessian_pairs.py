@@ -4,13 +4,13 @@ Reads   dof_motion of the dynamics, block_location and tree_position of the orde
 Writes  block_value, or hessian_row for two bodies of one tree; node_stiffness of what both move with
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.contact_stiffness import mat66_type
@@ -143,7 +143,7 @@ _ADD_PAIR = f"""
 """
 
 
-@functools.cache
+@made_once
 def hessian_pair_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     """Return `add_pair` for the given precisions."""
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)

@@ -12,13 +12,13 @@ are stacked, so Newton's method goes on from there to the solution: sweeps chang
 solution.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import SWEEP_NUMBERS, sap_struct
@@ -316,7 +316,7 @@ _SWEEP = """
 """
 
 
-@functools.cache
+@made_once
 def impulse_sweep_functions(
     real: Any, linear: Any, dynamics_real: Any, sweep_real: Any = wp.float32
 ) -> SimpleNamespace:

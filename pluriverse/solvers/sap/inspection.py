@@ -1,6 +1,5 @@
 """Inspection of one world's convex problem as dense arrays, which the solver itself never forms."""
 
-import functools
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.sap.hessian import hessian_functions
@@ -35,7 +34,7 @@ class ConvexProblem:
     """Hessian of the objective, shape [dof, dof]."""
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     objective = objective_functions(real, linear, dynamics_real, equality, moments)

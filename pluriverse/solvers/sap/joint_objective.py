@@ -8,12 +8,12 @@ They are native loops: most steps evaluate each term twice, for which Warp's cod
 factorization of the Hessian.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
@@ -138,7 +138,7 @@ _PROBE = """
 """
 
 
-@functools.cache
+@made_once
 def joint_objective_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return the verbs of terms of one degree of freedom, `evaluate_joints` and `probe_joints`.
 

@@ -17,12 +17,12 @@ holds where z is in the piece that the step was made with, so this changes which
 they end.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import DRIVE, DRY_FRICTION, sap_struct
 
@@ -30,7 +30,7 @@ from pluriverse.solvers.sap.workspace import DRIVE, DRY_FRICTION, sap_struct
 PIECES = 9
 
 
-@functools.cache
+@made_once
 def joint_piece_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `linearize_joints` for the given precisions."""
     SapData = sap_struct(real, linear)

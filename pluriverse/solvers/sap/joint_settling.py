@@ -21,13 +21,13 @@ and took three whole steps in most of its steps.
 """
 
 import enum
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE, packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.model import Topology
@@ -124,7 +124,7 @@ _SETTLE = """
 """
 
 
-@functools.cache
+@made_once
 def joint_settling_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False
 ) -> SimpleNamespace:

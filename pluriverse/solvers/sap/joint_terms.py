@@ -7,14 +7,13 @@ A speed limit is one-sided as a joint limit, gamma = max(|v| - limit, 0) / R aga
 The other terms follow the discrete constraints of Drake's SAP driver; the solver page states them all.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.launch import launch_kernel, made_once, world_thread_count
 from pluriverse.math.bounds import bounded
 from pluriverse.math.lanes import lane_count
 from pluriverse.math.precision import kernel_module
@@ -46,7 +45,7 @@ def is_number(x: Any) -> bool:
     return x == x
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
     names = (real, linear, dynamics_real)

@@ -9,13 +9,13 @@ stay as they are. The last block of eight may overlap the one before it. If ther
 the last one fills the block.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.lanes import lane_code
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.joint_term_inputs import (
@@ -221,7 +221,7 @@ _FRICTION = """
 """
 
 
-@functools.cache
+@made_once
 def joint_term_lanes(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     """Return the function that sets the terms of a world, for scalars of type `real`.
 

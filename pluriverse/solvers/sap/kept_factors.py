@@ -5,11 +5,12 @@ So factors are kept where two such directions likely end the iteration. Such a s
 did not lower the gradient, the next direction has factors of its own and a line search.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
+
+from pluriverse.launch import made_once
 
 # What a direction with kept factors leaves of the gradient at best.
 KEPT_SHARE = wp.constant(0.01)
@@ -18,7 +19,7 @@ KEPT_SHARE = wp.constant(0.01)
 KEPT_MARGIN = wp.constant(0.2)
 
 
-@functools.cache
+@made_once
 def kept_factor_functions(real: Any) -> SimpleNamespace:
     """Return `may_keep_factors`."""
 

@@ -16,12 +16,12 @@ once, `exact_root` takes over. The objective is convex, so a bracket whose lower
 a better point: a search along a direction of descent does not fail before rounding.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import vec3_type
 from pluriverse.math.stage_inlining import stages_inline
 from pluriverse.model import Topology
@@ -62,7 +62,7 @@ MONOTONE_RELATIVE_SLACK = wp.constant(1e-12)
 MONOTONE_ABSOLUTE_SLACK = wp.constant(1e-14)
 
 
-@functools.cache
+@made_once
 def line_struct(real: Any) -> Any:
     """Return the `wp.struct` of the objective at alpha = 0 along a direction, precision `real`."""
 
@@ -77,7 +77,7 @@ def line_struct(real: Any) -> Any:
     return Line
 
 
-@functools.cache
+@made_once
 def search_struct(real: Any) -> Any:
     """Return the `wp.struct` of a line search that goes on, precision `real`."""
 
@@ -100,7 +100,7 @@ def search_struct(real: Any) -> Any:
     return Search
 
 
-@functools.cache
+@made_once
 def line_search_functions(
     real: Any, linear: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:

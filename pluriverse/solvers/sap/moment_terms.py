@@ -7,13 +7,12 @@ The coefficients of a pair are combined as those of sliding. Stiction against tu
 against sliding, by R_a = sigma w_a, with w_a the mean mobility of the two bodies for rotation.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type
 from pluriverse.model import Contacts, Model
 from pluriverse.solvers.sap.contact_inputs import ARITHMETIC_MEAN, MAXIMUM, MINIMUM
@@ -36,7 +35,7 @@ class MomentInputs:
     body_inertia: wp.array[wp.mat33]
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any) -> SimpleNamespace:
     vec3, mat33 = vec3_type(real), mat33_type(real)
     SapData = sap_struct(real, linear)

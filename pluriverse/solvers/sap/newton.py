@@ -15,14 +15,13 @@ asked for less, because they do more work than they may, such steps are made ane
 these stages tell each other is in `progress.py`.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import kernel_module
@@ -54,7 +53,7 @@ from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
 from pluriverse.solvers.sap.world_motion import world_motion_functions
 
 
-@functools.cache
+@made_once
 def _kernels(
     real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool = False
 ) -> SimpleNamespace:

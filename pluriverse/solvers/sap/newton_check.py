@@ -4,13 +4,13 @@ Reads   the point, its terms and their impulses
 Writes  impulses and curvatures of joints, gradient, and what the next step is to be (`progress.py`)
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.model import Topology
@@ -45,7 +45,7 @@ CLOSING_SHARE, CLOSING_GRADIENT = 0.003, 0.2
 GROUP_SLACK = 10.0
 
 
-@functools.cache
+@made_once
 def newton_check_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool
 ) -> SimpleNamespace:

@@ -4,13 +4,13 @@ Reads   the point, its gradient, and what joints and contacts are linearized to
 Writes  direction and contact slopes, factors, and what the next step is to be (`progress.py`)
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import vec3_type
@@ -32,7 +32,7 @@ from pluriverse.solvers.sap.world_motion import world_motion_functions
 FACTORIZATION_FAILED = wp.constant(-6)
 
 
-@functools.cache
+@made_once
 def newton_step_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool
 ) -> SimpleNamespace:

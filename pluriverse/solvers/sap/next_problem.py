@@ -9,13 +9,13 @@ Writes  contact_bias, contact_dilation and bounds of work, and what the next ste
   sweeps over its impulses (`impulse_sweeps.py`), if it is far from its own.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.dilation import DILATION_ITERATIONS_MAX, dilation_functions
 from pluriverse.solvers.sap.friction_bound import friction_bound_functions
@@ -42,7 +42,7 @@ TURNING_ITERATION = wp.constant(2)
 FAR_SHARE = 0.2
 
 
-@functools.cache
+@made_once
 def next_problem_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool, moments: bool
 ) -> SimpleNamespace:

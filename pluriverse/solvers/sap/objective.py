@@ -1,12 +1,12 @@
 """Objective of a world: cost and impulses of all its terms, and the gradient, at given velocities."""
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.number_rows import number_functions
 from pluriverse.math.precision import vec3_type
 from pluriverse.math.row_products import multiply_rows_function
@@ -20,7 +20,7 @@ from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
-@functools.cache
+@made_once
 def objective_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:

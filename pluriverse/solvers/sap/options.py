@@ -1,7 +1,6 @@
 """Options of SolverSAP: names, spellings, presets and defaults, validated in one place."""
 
 import difflib
-import functools
 import math
 import numbers
 from collections.abc import Iterable
@@ -9,6 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import warp as wp
+
+from pluriverse.launch import made_once
 
 # Relative tolerance of the gradient: velocities to single precision.
 OPTIMALITY_DEFAULT = wp.constant(1e-6)
@@ -310,7 +311,7 @@ def check_option_names(names: Iterable[str]) -> None:
             raise TypeError(f"SolverSAP() got an unexpected keyword argument '{name}'. {remedy}")
 
 
-@functools.cache
+@made_once
 def newton_options_struct(real: Any) -> Any:
     """Return the `wp.struct` of the scalars that steer Newton's method, for contact precision `real`."""
 

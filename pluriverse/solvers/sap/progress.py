@@ -11,10 +11,11 @@ Where a problem is solved, the bounds of recovery or the dilation of sliding con
 (`next_problem.py`).
 """
 
-import functools
 from typing import Any
 
 import warp as wp
+
+from pluriverse.launch import made_once
 
 SOLVING, CHECKING, ITERATING = wp.constant(0), wp.constant(1), wp.constant(2)
 
@@ -30,7 +31,7 @@ COULOMB_ITERATIONS_MAX = wp.constant(6)
 SOLVES_MAX = wp.constant(3)
 
 
-@functools.cache
+@made_once
 def progress_struct(real: Any) -> Any:
     """Return the `wp.struct` of the progress of a world, precision `real`. Flags are 0 or 1."""
 

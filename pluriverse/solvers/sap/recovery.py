@@ -27,12 +27,12 @@ v_hat - v_n = R_n gamma_n. Beforehand only
 is known, which leaves loads of up to 90 M g alone.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.dense import CTYPE
 from pluriverse.solvers.sap.workspace import sap_struct
 
@@ -88,7 +88,7 @@ _LIMIT = """
 """
 
 
-@functools.cache
+@made_once
 def recovery_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return `limit_recovery`. What contacts ask for at first is in `contact_blocks.py`.
 

@@ -11,14 +11,13 @@ c > 0, may therefore be pressed together at c, as in the rule of [Moreau1988], a
 step; contacts that do not strike ask for no more than zero.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type
 from pluriverse.model import Contacts, Model, Topology
 from pluriverse.solvers.sap.workspace import SapWorkspace, sap_struct
@@ -45,7 +44,7 @@ class RestitutionInputs:
     body_inertia: wp.array[wp.mat33]
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     vec3, mat33 = vec3_type(real), mat33_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)

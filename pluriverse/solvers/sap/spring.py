@@ -6,19 +6,19 @@ Its impulse is that of its force at the end of the step, gamma = p - g s (`sprin
 cost -p s + 1/2 g s^2 is quadratic and adds g c c^T to the Hessian.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import vec3_type
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.hessian_entries import hessian_entry_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
-@functools.cache
+@made_once
 def spring_functions(real: Any, linear: Any) -> SimpleNamespace:
     """Return the verbs of springs."""
     vec3 = vec3_type(real)

@@ -9,7 +9,6 @@ stiffer than the step resolves are softened to the near-rigid bound that drives 
 w = c^T diag(A)^-1 c, at the same ratio p / g.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.workspace import Workspace, workspace_struct
-from pluriverse.launch import launch_kernel
+from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.precision import kernel_module, mat33_type, vec3_type, vec6_type
 from pluriverse.math.rotation_vector import rotation_vector
 from pluriverse.model import Model, State, Topology
@@ -40,7 +39,7 @@ class SpringSource:
     entry: wp.array[int]  # [spring entry] coefficient of a tendon
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     vec3, vec6, mat33 = vec3_type(real), vec6_type(real), mat33_type(real)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)

@@ -4,7 +4,6 @@ Reads   results of the Newton stage, state_in, state_out
 Writes  rigid_contact_force, the status arrays of the solver; restores state_in for frozen worlds
 """
 
-import functools
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pluriverse.launch import launch_kernel, world_thread_count
+from pluriverse.launch import launch_kernel, made_once, world_thread_count
 from pluriverse.math.dense import CTYPE
 from pluriverse.math.number_rows import are_below
 from pluriverse.math.precision import kernel_module
@@ -139,7 +138,7 @@ _APPROXIMATES = """
 """
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any, linear: Any) -> SimpleNamespace:
     SapData = sap_struct(real, linear)
     forces = f"using V = {CTYPE[real]}; constexpr double RESTING_SPEED = {RESTING_SPEED};" + _FORCES

@@ -6,13 +6,13 @@ dynamics, [Featherstone2008] section 5.3). Only bodies that carry a contact, and
 visited.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.precision import vec3_type, vec6_type
 from pluriverse.math.stage_inlining import stages_inline
@@ -24,7 +24,7 @@ from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.workspace import VISITED, sap_struct
 
 
-@functools.cache
+@made_once
 def sweep_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:

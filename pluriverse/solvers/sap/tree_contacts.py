@@ -14,13 +14,13 @@ stiffness G, the direction d of H + J^T G J is
 of which the second is solved as `contact_space` solves for impulses.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.body_contacts import body_contact_functions
 from pluriverse.math.contact_mobility import contact_mobility_functions
 from pluriverse.math.dense import packed_rows
@@ -36,7 +36,7 @@ from pluriverse.solvers.sap.workspace import sap_struct
 TREE_CONTACTS_MAX = wp.constant(4)
 
 
-@functools.cache
+@made_once
 def tree_contact_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     """Return `joins_branches`, `list_tree_contacts` and `add_tree_contacts` for the given precisions."""
     vec3 = vec3_type(real)

@@ -4,20 +4,20 @@ Reads   mass_row and factor_row of the dynamics, dof_curvature
 Writes  hessian_row
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.math.dense import packed_rows
 from pluriverse.math.number_rows import number_functions
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
-@functools.cache
+@made_once
 def tree_factor_functions(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
     """Return the functions for the given precisions.
 

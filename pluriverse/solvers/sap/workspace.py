@@ -5,7 +5,6 @@ of `pluriverse.model.topology`. *Contact precision* is the scalar type of the ob
 *linear precision* that of the Hessian and its factors.
 """
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.dynamics.workspace import scratch_ranges
+from pluriverse.launch import made_once
 from pluriverse.math.chain_mobility import CHAIN_SIZE, LANES, WORK_SIZE
 from pluriverse.math.contact_mobility import COMPONENTS_MAX
 from pluriverse.math.mobility_elimination import ELIMINATED_MAX
@@ -95,7 +95,7 @@ class Field:
     meaning: str
 
 
-@functools.cache
+@made_once
 def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     """Return every array of the workspace by name: what one stage leaves to the others, by purpose.
 
@@ -274,7 +274,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
     )
 
 
-@functools.cache
+@made_once
 def contact_record(real: Any, linear: Any) -> tuple[dict[str, int], int]:
     """Return where each number of a contact is in the record of the contact, and the size of one [bytes]."""
     sizes = {
@@ -291,7 +291,7 @@ def contact_record(real: Any, linear: Any) -> tuple[dict[str, int], int]:
     return offsets, CACHE_LINE * -(-int(ends[-1]) // CACHE_LINE)
 
 
-@functools.cache
+@made_once
 def equality_term_struct(real: Any) -> Any:
     """Return the `wp.struct` of an equality constraint as a term of the objective, precision `real`."""
     vec3, vec6, mat33 = vec3_type(real), vec6_type(real), mat33_type(real)
@@ -317,7 +317,7 @@ def equality_term_struct(real: Any) -> Any:
     return EqualityTerm
 
 
-@functools.cache
+@made_once
 def sap_struct(real: Any, linear: Any) -> Any:
     """Return the `wp.struct` of the workspace for contact precision `real` and linear precision `linear`."""
     annotations = {

@@ -4,20 +4,20 @@ Reads   velocity or direction, kinematics of the step
 Writes  contact_velocity, contact_spin, equality_velocity, spring_velocity; the same along the direction
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.workspace import workspace_struct
+from pluriverse.launch import made_once
 from pluriverse.model import Topology
 from pluriverse.solvers.sap.spring import spring_functions
 from pluriverse.solvers.sap.sweeps import sweep_functions
 from pluriverse.solvers.sap.workspace import sap_struct
 
 
-@functools.cache
+@made_once
 def world_motion_functions(
     real: Any, linear: Any, dynamics_real: Any, equality: bool = False, moments: bool = False
 ) -> SimpleNamespace:

@@ -3,12 +3,12 @@
 Both engines use it: the C engine in double precision, MuJoCo Warp in single precision.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import vec3_type
 from pluriverse.mujoco_attributes.choices import DEFAULT_SOLREF
 from pluriverse.solvers.mujoco.mapping.solref import (
@@ -18,7 +18,7 @@ from pluriverse.solvers.mujoco.mapping.solref import (
 )
 
 
-@functools.cache
+@made_once
 def mixing_functions(real: Any) -> SimpleNamespace:
     """Return the functions below, as `wp.func`s for numbers of type `real`."""
     vec3 = vec3_type(real)

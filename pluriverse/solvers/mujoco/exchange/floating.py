@@ -11,14 +11,13 @@ with the pose X of the child, q = F^-1 X X_c, and its velocities are relative to
 at the centre of mass c of the child. Its force acts on the child and, reversed, on the parent.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
 from pluriverse.dynamics.forward_kinematics import eval_fk_of_worlds
-from pluriverse.launch import fill_struct, launch_kernel
+from pluriverse.launch import fill_struct, launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.rotations import rotation_functions
@@ -49,7 +48,7 @@ class FloatingModel:
     joint_effort_limit: wp.array[float]
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     vec3 = vec3_type(real)
     Rows = rows_struct(real)

@@ -7,13 +7,12 @@ Rows keep the engine's precision from step to step; a State holds them rounded. 
 coordinates are unchanged since the last step keeps its rows; any other restarts from the public coordinates.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import fill_struct, launch_kernel
+from pluriverse.launch import fill_struct, launch_kernel, made_once
 from pluriverse.math.bounds import bounded
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.dense import has_wrench, packed_rows
@@ -67,7 +66,7 @@ class InputArrays:
     direct_ctrl: wp.array[float]  # [actuator] control.mujoco.ctrl
 
 
-@functools.cache
+@made_once
 def _kernels(real: Any) -> SimpleNamespace:
     vec3, quat = vec3_type(real), quat_type(real)
     Rows = rows_struct(real)

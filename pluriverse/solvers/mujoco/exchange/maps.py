@@ -4,7 +4,6 @@ A *row* is a world's part of an array of `mjData`. The rows of a group are conti
 `MujocoGroup.worlds`, and so are the groups.
 """
 
-import functools
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import quat_type, vec3_type
 from pluriverse.model import Model, Topology
 from pluriverse.solvers.mujoco.mapping.group import NO_SHAPE, JointKind, MujocoGroup
@@ -125,14 +125,14 @@ def is_prescribed(
     return (body_flags[topology.world_body[world] + maps.joint_child[index]] & BodyFlags.KINEMATIC) != 0
 
 
-@functools.cache
+@made_once
 def rows_struct(real: Any) -> Any:
     """Return the `wp.struct` of all rows with numbers of type `real`."""
     annotations = {name: wp.array(dtype=wp.uint8 if name == "eq_active" else real) for name in ROW_SIZES}
     return wp.struct(type("Rows", (), {"__annotations__": annotations, "__module__": __name__}))
 
 
-@functools.cache
+@made_once
 def row_functions(real: Any) -> SimpleNamespace:
     """Return the `wp.func`s that read and write vectors and rotations in rows with numbers of type `real`.
 

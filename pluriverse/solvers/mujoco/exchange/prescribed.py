@@ -11,13 +11,12 @@ have velocity targets only, and move as a whole, by the velocity at the end of t
 has one.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import warp as wp
 
-from pluriverse.launch import fill_struct, launch_kernel
+from pluriverse.launch import fill_struct, launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.rotations import rotation_functions
@@ -71,7 +70,7 @@ def end_rate(targets: Targets, dof: int) -> wp.float64:
     return wp.float64(targets.joint_qd[dof])
 
 
-@functools.cache
+@made_once
 def _rotating_joints() -> SimpleNamespace:
     """Return the functions of ball and free joints, whose axes are prescribed together."""
     convert, rotate = conversion_functions(wp.float64), rotation_functions(wp.float64)
@@ -150,7 +149,7 @@ def _rotating_joints() -> SimpleNamespace:
     )
 
 
-@functools.cache
+@made_once
 def _push_kernel(real: Any) -> wp.Kernel:
     Rows = rows_struct(real)
     functions, widen_rotation = _rotating_joints(), conversion_functions(wp.float64).widen_rotation
@@ -201,7 +200,7 @@ def _push_kernel(real: Any) -> wp.Kernel:
     return push_kinematic
 
 
-@functools.cache
+@made_once
 def _pull_kernel() -> wp.Kernel:
     functions = _rotating_joints()
     has_target, move_ball, move_free = functions.has_target, functions.move_ball, functions.move_free

@@ -13,13 +13,13 @@ the frame of joint i in the body is the inverse of the factors to the right of J
 zero. Inertias are principal moments and the rotation of their axes.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.mapping.stages import (
@@ -165,7 +165,7 @@ def carries_mass(
     return found
 
 
-@functools.cache
+@made_once
 def body_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
     fields_type, to = fields_struct(real), field_writers(real)

@@ -9,13 +9,13 @@ of a hinge grows with the square of the distance of its two points. Gains of ten
 like those of joint limits (`solref`), but a limit without damping is an undamped spring.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.attributes.tendons import force_limits
@@ -116,7 +116,7 @@ def assign_tendon_limits(maps: ConstraintMaps, rows: ModelRows, group: MujocoGro
     assign_inplace(maps, "limit_softness", softness.reshape(-1), wp.float64, device)
 
 
-@functools.cache
+@made_once
 def constraint_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
     fields_type, to = fields_struct(real), field_writers(real)

@@ -7,13 +7,13 @@ Writes  dof_armature, _damping, _frictionloss; jnt_range, _actfrcrange, _solref;
 The actuators of drives are those of the table in `drives`; `solref` of limits is derived in `solref`.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.exchange.contact_mixing import mixing_functions
@@ -108,7 +108,7 @@ def assign_limits(maps: JointMaps, rows: ModelRows, group: MujocoGroup, device: 
     assign_inplace(maps, "limit_softness", softness.reshape(-1), wp.float64, device)
 
 
-@functools.cache
+@made_once
 def joint_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
     fields_type, write = fields_struct(real), field_writers(real).write

@@ -7,13 +7,13 @@ Pairs that collision filters must list get the properties that MuJoCo would mix 
 from an asset only the switches are written.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.attributes.namespace_rows import values_of
@@ -89,7 +89,7 @@ def assign_pairs(maps: PairMaps, rows: ModelRows, group: MujocoGroup, device: An
         assign_inplace(maps, name, values.reshape(-1), wp.float64, device)
 
 
-@functools.cache
+@made_once
 def pair_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
     fields_type, write = fields_struct(real), field_writers(real).write

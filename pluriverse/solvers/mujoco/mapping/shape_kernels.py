@@ -8,13 +8,13 @@ A plane of finite size is a box below it; MuJoCo moves the frame of a mesh to it
 axes. Contact gains become `solref` as `solref` derives it, for a mass of 1 kg.
 """
 
-import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Topology
 from pluriverse.solvers.mujoco.exchange.contact_mixing import mixing_functions
@@ -188,7 +188,7 @@ def find_asset(maps: ShapeMaps, geom: int, source: int, scale: wp.vec3) -> int:
     return -1
 
 
-@functools.cache
+@made_once
 def shape_kernels(real: Any) -> SimpleNamespace:
     """Return the kernels for fields with numbers of type `real`."""
     fields_type, to = fields_struct(real), field_writers(real)

@@ -4,7 +4,6 @@ The stages read arrays and write fields, by kernels: when a model is converted, 
 host, and, for tracked arrays, on the device. Fields that MuJoCo itself derives come last.
 """
 
-import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ from typing import Any
 
 import warp as wp
 
+from pluriverse.launch import made_once
 from pluriverse.solvers.mujoco.mapping.fields import DERIVED
 from pluriverse.types import ModelFlags
 
@@ -187,7 +187,7 @@ def attribute_of(name: str) -> str:
     return name.replace(".", "_")
 
 
-@functools.cache
+@made_once
 def fields_struct(real: Any) -> Any:
     """Return the `wp.struct` of the fields of a group, flat, with numbers of type `real`.
 
@@ -203,7 +203,7 @@ def fields_struct(real: Any) -> Any:
     return wp.struct(type("GroupFields", (), {"__annotations__": annotations, "__module__": __name__}))
 
 
-@functools.cache
+@made_once
 def field_writers(real: Any) -> Any:
     """Return the `wp.func`s that write numbers, 3-vectors and quaternions (as wxyz) into flat fields.
 
