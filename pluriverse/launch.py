@@ -114,6 +114,21 @@ def made_once(make: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
     return functools.cache(make_alone)  # type: ignore[return-value]
 
 
+def uninterrupted(stage: Callable[Arguments, Made]) -> Callable[Arguments, Made]:
+    """Decorate a function whose launches pass data on in arrays that are kept for a model.
+
+    No other thread launches anything in between, such as the same for another state of the model. On a CPU
+    nobody waits longer for it, since kernels that are launched from Python run one after the other anyway.
+    """
+
+    @functools.wraps(stage)
+    def launch_together(*arguments: Arguments.args, **options: Arguments.kwargs) -> Made:
+        with RECORDING:
+            return stage(*arguments, **options)
+
+    return launch_together
+
+
 def fill_struct(kind: Any, *holders: Any) -> Any:
     """Return a Warp struct whose fields are the arrays of those names, of the first object that has each.
 

@@ -13,6 +13,7 @@ from pluriverse.collision.newton_options import read_newton_options
 from pluriverse.collision.pair_table import HostPairs, sort_pairs, upload_pairs
 from pluriverse.copying import Uncopied
 from pluriverse.geometry import Heightfield
+from pluriverse.launch import uninterrupted
 from pluriverse.model import Contacts, Model, State
 from pluriverse.model.arguments import check_contacts, check_state
 from pluriverse.model.entity_names import entity_name
@@ -137,6 +138,7 @@ class CollisionPipeline(Uncopied):
         contacts.pipeline = self
         return contacts
 
+    @uninterrupted
     def collide(
         self,
         state: State,

@@ -12,7 +12,7 @@ import warp as wp
 from pluriverse.dynamics.articulation_query import check_mask, eval_query, output_array
 from pluriverse.dynamics.public_motion import public_motion_functions
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.launch import launch_kernel, made_once
+from pluriverse.launch import launch_kernel, made_once, uninterrupted
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -76,6 +76,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
     return SimpleNamespace(fill_jacobians=fill_jacobians)
 
 
+@uninterrupted
 def eval_jacobian(
     model: Model,
     state: State,

@@ -15,7 +15,7 @@ from pluriverse.dynamics.articulation_query import check_mask, eval_query, outpu
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.public_motion import public_motion_functions
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.launch import launch_kernel, made_once
+from pluriverse.launch import launch_kernel, made_once, uninterrupted
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -80,6 +80,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
     return SimpleNamespace(fill_mass_matrices=fill_mass_matrices)
 
 
+@uninterrupted
 def eval_mass_matrix(
     model: Model,
     state: State,

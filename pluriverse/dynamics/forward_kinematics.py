@@ -17,7 +17,7 @@ from pluriverse.dynamics.rigid_groups import (
 )
 from pluriverse.dynamics.tree_states import make_tree_states
 from pluriverse.dynamics.workspace import Workspace
-from pluriverse.launch import kept_for
+from pluriverse.launch import kept_for, uninterrupted
 from pluriverse.model import Model, State
 from pluriverse.model.arguments import check_array, check_state
 from pluriverse.types import BodyFlags
@@ -90,6 +90,7 @@ def eval_tree_states(model: Model, worlds: wp.array, state: State, workspace: Wo
     )
 
 
+@uninterrupted
 def eval_fk_of_worlds(model: Model, worlds: wp.array, state: State) -> None:
     """Write the body poses and velocities of `state` from its own joint state, for the worlds given.
 
@@ -112,6 +113,7 @@ def eval_fk_of_worlds(model: Model, worlds: wp.array, state: State) -> None:
     )
 
 
+@uninterrupted
 def eval_fk_of_articulations(model: Model, worlds: wp.array, state: State, mask: wp.array) -> None:
     """Write the bodies of some articulations of the worlds given from the joint state of `state`.
 
@@ -142,6 +144,7 @@ def eval_fk_of_articulations(model: Model, worlds: wp.array, state: State, mask:
     )
 
 
+@uninterrupted
 def eval_fk(
     model: Model,
     joint_q: wp.array,

@@ -15,7 +15,7 @@ from pluriverse.dynamics.articulation_query import eval_query, output_array
 from pluriverse.dynamics.bias import eval_bias
 from pluriverse.dynamics.mass_matrix import assemble_mass_matrix
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.launch import launch_kernel, made_once
+from pluriverse.launch import launch_kernel, made_once, uninterrupted
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -113,6 +113,7 @@ def _kernels(out_real: Any) -> SimpleNamespace:
     return SimpleNamespace(require_forces=require_forces)
 
 
+@uninterrupted
 def eval_inverse_dynamics(
     model: Model,
     state: State,

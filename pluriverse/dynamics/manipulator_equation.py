@@ -16,7 +16,7 @@ import warp as wp
 from pluriverse.dynamics.articulation_mass_matrix import eval_mass_matrix
 from pluriverse.dynamics.articulation_query import articulation_query, check_mask, output_array
 from pluriverse.dynamics.inverse_dynamics import eval_inverse_dynamics
-from pluriverse.launch import kept_for, launch_kernel, made_once
+from pluriverse.launch import kept_for, launch_kernel, made_once, uninterrupted
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, State
 
@@ -108,6 +108,7 @@ def _kernels(mass_real: Any, real: Any) -> SimpleNamespace:
     return SimpleNamespace(split_force=split_force, sum_force=sum_force)
 
 
+@uninterrupted
 def eval_inverse_dynamics_passive(
     model: Model,
     state: State,

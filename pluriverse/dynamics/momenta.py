@@ -12,7 +12,7 @@ import warp as wp
 
 from pluriverse.dynamics.articulation_query import eval_query
 from pluriverse.dynamics.workspace import workspace_struct
-from pluriverse.launch import launch_kernel, made_once
+from pluriverse.launch import launch_kernel, made_once, uninterrupted
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
@@ -119,6 +119,7 @@ class Momenta:
             setattr(self, name, wp.zeros(self.group_count, dtype=wp.vec3d, device=self.device))
 
 
+@uninterrupted
 def eval_momenta(
     model: Model, state: State, out: Momenta | None = None, *, worlds: wp.array | None = None
 ) -> Momenta:
@@ -138,6 +139,7 @@ def eval_momenta(
     return _sum(model, model.articulation_count, query.body_articulation, query, worlds, out, "eval_momenta")
 
 
+@uninterrupted
 def eval_world_momenta(
     model: Model, state: State, out: Momenta | None = None, *, worlds: wp.array | None = None
 ) -> Momenta:

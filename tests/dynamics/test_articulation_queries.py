@@ -1,5 +1,9 @@
 """Jacobian, mass matrix, inverse dynamics and momenta of articulations, in public degrees of freedom."""
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 import mujoco
 import numpy as np
 import pytest
@@ -7,7 +11,9 @@ import warp as wp
 
 from pluriverse import (
     ModelBuilder,
+    eval_fk,
     eval_inverse_dynamics,
+    eval_inverse_dynamics_passive,
     eval_jacobian,
     eval_mass_matrix,
     eval_momenta,
@@ -188,6 +194,59 @@ def test_recorded_queries_follow_the_state():
     ]
     for ours, expected in zip(recorded, direct, strict=True):
         np.testing.assert_array_equal(ours, expected.numpy())
+
+
+def test_threads_ask_one_model_about_states_of_their_own():
+    """Scratch is kept per model: what one thread asks for is not mixed with what another one does.
+
+    Of 2000 torques in each of three threads, some 60 were those of no state.
+    """
+    world = ModelBuilder()
+    links = [world.add_link(mass=1.0, inertia=0.1 * np.eye(3), com=(0.0, 0.0, -0.5)) for _ in range(2)]
+    shoulder = world.add_joint_revolute(-1, links[0], axis="y")
+    elbow = world.add_joint_revolute(links[0], links[1], axis="x", parent_xform=((0, 0, -1), (0, 0, 0, 1)))
+    world.add_articulation([shoulder, elbow])
+    world.add_shape_sphere(links[1], radius=0.2)
+    world.add_ground_plane()
+    builder = ModelBuilder()
+    builder.replicate(world, 16)
+    model = builder.finalize(device="cpu")
+
+    def make_asking(angle: float) -> Callable[[], list[np.ndarray]]:
+        """Return a function that asks for everything at a state, whose arrays it keeps."""
+        state, contacts = model.state(), model.contacts()
+        state.joint_q.fill_(angle)
+        state.joint_qd.fill_(angle)
+        torque, weight, motion = (wp.zeros(model.joint_dof_count, dtype=float) for _ in range(3))
+
+        def ask() -> list[np.ndarray]:
+            eval_fk(model, state.joint_q, state.joint_qd, state, joint_mask=every_joint)
+            model.collide(state, contacts)
+            eval_inverse_dynamics(model, state, model.joint_qd, torque)
+            eval_inverse_dynamics_passive(model, state, gravity_force=weight, coriolis_force=motion)
+            momenta: Any = eval_world_momenta(model, state)
+            found = (eval_jacobian(model, state), eval_mass_matrix(model, state), momenta.angular)
+            counted = (state.body_q, torque, weight, motion, contacts.rigid_contact_count)
+            return [array.numpy().copy() for array in (*found, *counted)]
+
+        return ask
+
+    every_joint = wp.ones(model.joint_count, dtype=wp.bool)
+    asked = [make_asking(angle) for angle in (0.3, 0.6, 1.2)]
+    expected = [ask() for ask in asked]
+    wrong: list[int] = []
+
+    def work(index: int) -> None:
+        for _ in range(150):
+            pairs = zip(asked[index](), expected[index], strict=True)
+            wrong.extend(place for place, (ours, alone) in enumerate(pairs) if (ours != alone).any())
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
 
 
 def test_bad_arguments_are_refused(random_worlds):
