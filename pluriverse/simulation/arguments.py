@@ -7,18 +7,30 @@ from typing import Any
 import numpy as np
 
 from pluriverse.model import Model
+from pluriverse.solvers import SolverBase
+from pluriverse.solvers.sap import SolverSAP
 from pluriverse.warnings import TimeStepWarning
 
 # A time step [s] that is surely a mistake: contacts and joints move too far in it.
 LONG_STEP = 0.1
 
 
-def check_time_step(dt: float) -> None:
-    """Raise unless a time step [s] is positive and finite; warn of one that is long.
+def check_numbers(dt: Any, decimation: Any, threads: Any) -> None:
+    """Raise unless the numbers that a simulation is made with are right; warn of a long time step [s].
 
     Raises:
-        ValueError: If it is not.
+        TypeError: If the time step is no number.
+        ValueError: If a number is out of range.
     """
+    _check_time_step(dt)
+    check_count("Simulation: decimation", decimation)
+    if threads is not None:
+        check_count("Simulation: threads", threads)
+
+
+def _check_time_step(dt: Any) -> None:
+    if not isinstance(dt, float | int | np.floating | np.integer) or isinstance(dt, bool):
+        raise TypeError(f"Simulation: dt is {dt!r}, but must be a time step in seconds, such as 0.005.")
     if not (dt > 0.0 and math.isfinite(dt)):
         raise ValueError(f"Simulation: dt is {dt} s, but must be a positive, finite time step.")
     if dt > LONG_STEP:
@@ -27,7 +39,7 @@ def check_time_step(dt: float) -> None:
                 f"Simulation: dt is {dt:g} s, in which a body falls {0.5 * 9.81 * dt * dt:.2g} m. Robots "
                 f"are stepped by 0.001 to 0.02 s. dt is in seconds: dt={dt / 1000.0:g} is {dt:g} ms."
             ),
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -39,6 +51,31 @@ def check_count(name: str, value: Any, *, lowest: int = 1) -> None:
     """
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
         raise ValueError(f"{name} is {value!r}, but must be a whole number of at least {lowest}.")
+
+
+def check_solver(model: Model, solver: Any) -> SolverBase:
+    """Return the solver of a new simulation; a `SolverSAP` with its defaults if None is given.
+
+    Raises:
+        TypeError: If it is no solver.
+        ValueError: If it belongs to another model, or to a simulation that was not closed.
+    """
+    if solver is None:
+        return SolverSAP(model)
+    if not isinstance(solver, SolverBase):
+        raise TypeError(
+            f"Simulation: solver is a {type(solver).__name__}, but must be a solver object, such as "
+            "SolverSAP(model) or SolverMuJoCo(model)."
+        )
+    if solver.model is not model:
+        raise ValueError("Simulation: the solver was made for another model. Make it with this one.")
+    if solver.holder is not None:
+        name = type(solver).__name__
+        raise ValueError(
+            f"Simulation: the {name} belongs to another Simulation, whose frozen worlds it has. "
+            f"Make another {name}(model), or close() that Simulation first."
+        )
+    return solver
 
 
 def check_culled_worlds(model: Model, wanted: Any) -> np.ndarray:

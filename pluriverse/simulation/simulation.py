@@ -18,7 +18,12 @@ from pluriverse.model.edits import Edits
 from pluriverse.model.schema import FRAME_ARRAYS
 from pluriverse.model.world_list import list_worlds
 from pluriverse.model.world_selection import resolve_worlds
-from pluriverse.simulation.arguments import check_count, check_culled_worlds, check_time_step
+from pluriverse.simulation.arguments import (
+    check_count,
+    check_culled_worlds,
+    check_numbers,
+    check_solver,
+)
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.figures import Figures
 from pluriverse.simulation.report import SimulationReport
@@ -31,11 +36,11 @@ from pluriverse.simulation.snapshot import (
 )
 from pluriverse.simulation.statistics import count_steps
 from pluriverse.simulation.step_loop import StepLoop
+from pluriverse.simulation.step_turn import StepTurn
 from pluriverse.simulation.structure_edits import report_structure
 from pluriverse.simulation.undriven import LOOK_AFTER_CALLS, report_undriven
 from pluriverse.simulation.world_reset import WorldReset
 from pluriverse.solvers import SolverBase
-from pluriverse.solvers.sap import SolverSAP
 from pluriverse.stages import StepStage
 from pluriverse.types import ModelFlags
 from pluriverse.warnings import SimulationError
@@ -75,9 +80,9 @@ class Simulation(Uncopied):
             value, or one per world.
 
     Raises:
-        TypeError: If `solver` is not a solver, or `cull_contacts` has no truth values.
+        TypeError: If `solver` is not a solver, `dt` is no number, or `cull_contacts` has no truth values.
         ValueError: If a number is out of range, `cull_contacts` has another length than there are worlds,
-            or `solver` belongs to another model.
+            or `solver` belongs to another model, or to another simulation that was not closed.
     """
 
     copy_remedy = "save() returns a snapshot that restore() takes, also of another Simulation of the model."
@@ -98,19 +103,8 @@ class Simulation(Uncopied):
         rigid_contact_max: int | Sequence[int] | None = None,
         cull_contacts: bool | Sequence[bool] = True,
     ) -> None:
-        check_time_step(dt)
-        check_count("Simulation: decimation", decimation)
-        if threads is not None:
-            check_count("Simulation: threads", threads)
-        if solver is None:
-            solver = SolverSAP(model)
-        if not isinstance(solver, SolverBase):
-            raise TypeError(
-                f"Simulation: solver is a {type(solver).__name__}, but must be a solver object, such as "
-                "SolverSAP(model) or SolverMuJoCo(model)."
-            )
-        if solver.model is not model:
-            raise ValueError("Simulation: the solver was made for another model. Make it with this one.")
+        check_numbers(dt, decimation, threads)
+        solver = check_solver(model, solver)
         self._model = model
         self._solver = solver
         self._dt = float(dt)
@@ -151,7 +145,7 @@ class Simulation(Uncopied):
         self._observers: list[Any] = []
         self._sensor_stage: Any = None
         self._check_interval = 1 if model.device.is_cpu or strict else CUDA_CHECK_INTERVAL
-        self._interrupted = False
+        self._turn = StepTurn(solver)
 
     @property
     def model(self) -> Model:
@@ -244,8 +238,9 @@ class Simulation(Uncopied):
             ValueError: If `count` is negative.
             KeyboardInterrupt: On Ctrl-C, within a few replayed graphs on every thread. The worlds then stand
                 at different times, and take further steps only after `reset` or `restore`.
-            SimulationError: In strict mode, if a world is in trouble; if an earlier call was interrupted; or
-                in a forked process, if the model is on a GPU.
+            SimulationError: In strict mode, if a world is in trouble; if an earlier call was interrupted, or
+                another one is under way; if the simulation was closed and another one has the solver; or in a
+                forked process, if the model is on a GPU.
         """
         check_count("Simulation.step: count", count, lowest=0)
         while self._observers and count > 0:
@@ -257,35 +252,31 @@ class Simulation(Uncopied):
         self._make_steps(count)
 
     def _make_steps(self, count: int) -> None:
-        if self._interrupted:
-            raise SimulationError(
-                "Simulation.step: an earlier call was interrupted, so worlds stand at different times. "
-                "Call reset() or restore() first."
-            )
-        if count == 0:
-            return
-        if self._model.device.is_cuda and self._loop.is_forked:
-            raise SimulationError(
-                "Simulation.step: this process was forked from the one that made the simulation, and cannot "
-                "use its GPU. Start processes with multiprocessing.get_context('spawn')."
-            )
-        self.prepare()
-        if self._is_recorded_by_others:
-            self._loop.launch(count)
-            count_steps(self._replayed_step_count, count * self._decimation)
-            self._is_taken_in = True
-            return
-        start = time.perf_counter()
-        self._interrupted = True
-        self._loop.run(count)
-        self._interrupted = False
-        self._figures.wall_time += time.perf_counter() - start
-        self._step_count += count * self._decimation
-        self._call_count += 1
-        if self._call_count % self._check_interval == 0:
-            self._solver.report(strict=self._strict)
-        if self._call_count in LOOK_AFTER_CALLS and not self._undriven_reported:
-            self._report_undriven()
+        with self._turn:
+            if count == 0:
+                return
+            if self._model.device.is_cuda and self._loop.is_forked:
+                raise SimulationError(
+                    "Simulation.step: this process was forked from the one that made the simulation, and "
+                    "cannot use its GPU. Start processes with multiprocessing.get_context('spawn')."
+                )
+            self.prepare()
+            if self._is_recorded_by_others:
+                self._loop.launch(count)
+                count_steps(self._replayed_step_count, count * self._decimation)
+                self._is_taken_in = True
+                return
+            start = time.perf_counter()
+            self._turn.is_interrupted = True
+            self._loop.run(count)
+            self._turn.is_interrupted = False
+            self._figures.wall_time += time.perf_counter() - start
+            self._step_count += count * self._decimation
+            self._call_count += 1
+            if self._call_count % self._check_interval == 0:
+                self._solver.report(strict=self._strict)
+            if self._call_count in LOOK_AFTER_CALLS and not self._undriven_reported:
+                self._report_undriven()
 
     def reset(self, worlds: Any = None, *, state: State | SimulationSnapshot | None = None) -> None:
         """Reset worlds (default: all) to a state, unfreeze them, and clear the solver's warm start.
@@ -540,8 +531,12 @@ class Simulation(Uncopied):
         self._figures.clear(self.step_count)
 
     def close(self) -> None:
-        """End the threads. Further steps are made by the calling thread alone."""
+        """End the threads, and let another `Simulation` have the solver.
+
+        Further steps are made by the calling thread alone, unless another one has it.
+        """
         self._loop.close()
+        self._turn.close()
 
     def __enter__(self) -> Self:
         return self
@@ -579,7 +574,7 @@ class Simulation(Uncopied):
         """Make `state` the state of all worlds and drop all other state."""
         for target in (self._state, self._loop.last_sound):
             target.assign(state)
-        self._interrupted = False
+        self._turn.is_interrupted = False
 
     @property
     def _is_recorded_by_others(self) -> bool:

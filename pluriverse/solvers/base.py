@@ -8,6 +8,7 @@ import abc
 import contextlib
 import math
 import warnings
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -152,6 +153,7 @@ class SolverBase(abc.ABC, Uncopied):
         # To make such a view takes 8 us, four of which would be half the step of a robot.
         self._host_views: dict[str, tuple[wp.array, np.ndarray]] = {}
         self._world_bounds: list[wp.array[int]] | None = None
+        self._holder: weakref.ref[Any] | None = None
 
     @abc.abstractmethod
     def prepare(self, contacts: Contacts) -> None:
@@ -169,6 +171,15 @@ class SolverBase(abc.ABC, Uncopied):
         worlds: wp.array | None = None,
     ) -> State:
         """Write the state after `dt` [s] into `state_out` and return it; `worlds` lists those to step."""
+
+    @property
+    def holder(self) -> object:
+        """The simulation that steps with this solver; None if there is none, or none any more."""
+        return None if self._holder is None else self._holder()
+
+    def hold(self, holder: Any) -> None:
+        """Give the solver to a simulation, or to none with None."""
+        self._holder = None if holder is None else weakref.ref(holder)
 
     def failure_counts(self, kind: str) -> wp.array[int]:
         """Return the counts of one of the `FAILURE_KINDS`, shape [world]."""

@@ -38,7 +38,7 @@ def judge(target: Any, slot: str, value: Any, arguments: dict[str, Any]) -> tupl
             outcome, why = "broken", "".join(traceback.format_exception_only(error)).strip()
         simulation = target.simulation
         if simulation is not None:
-            if simulation._interrupted:
+            if simulation._turn.is_interrupted:
                 simulation.reset()
             try:
                 simulation.step()

@@ -1,5 +1,7 @@
 """The rest of the loop: snapshots, external forces, interruption, chunks, wrong arguments."""
 
+import threading
+
 import numpy as np
 import pytest
 import warp as wp
@@ -113,6 +115,53 @@ def test_interrupted_step_must_be_reset(monkeypatch):
         simulation.reset()
         simulation.step()
         assert simulation.step_count == 1
+
+
+def test_a_step_during_another_one_is_not_taken_for_an_interruption():
+    """A second thread is told to wait, not to reset worlds that are being stepped."""
+    with pv.Simulation(make_model(["flyer"]), dt=DT, threads=1) as simulation:
+        begun, refused = threading.Event(), threading.Event()
+
+        class Pause(pv.simulation.StepStage):
+            """Holds a step up until the other thread was refused."""
+
+            is_recorded = False
+
+            def before_step(self, *_: object) -> None:
+                begun.set()
+                assert refused.wait(60.0)
+
+        simulation.add_stage(Pause())
+        thread = threading.Thread(target=simulation.step)
+        thread.start()
+        assert begun.wait(60.0)
+        with pytest.raises(SimulationError, match="another call is stepping this Simulation"):
+            simulation.step()
+        refused.set()
+        thread.join()
+        simulation.step()
+        assert simulation.step_count == 2
+
+
+def test_a_solver_belongs_to_one_simulation_at_a_time():
+    """With a solver of two, a world that one of them froze did not fall in the other, without a word."""
+    model = make_model(["flyer"])
+    solver = pv.SolverSAP(model)
+    first = pv.Simulation(model, solver, dt=DT, threads=1)
+    with pytest.raises(ValueError, match=r"SolverSAP belongs to another Simulation.*close\(\)"):
+        pv.Simulation(model, solver, dt=DT)
+    first.close()
+    first.step()  # nobody else has it
+    first.close()
+    second = pv.Simulation(model, solver, dt=DT, threads=1)
+    with pytest.raises(SimulationError, match="was closed, and its solver belongs to another one"):
+        first.step()
+    second.step()
+    del second
+    first.step()
+    assert first.step_count == 2
+    del first
+    pv.Simulation(model, solver, dt=DT, threads=1).step()
 
 
 def test_closed_simulation_steps_on_in_the_calling_thread():
