@@ -1,6 +1,7 @@
 """Launches: all kernels go through one function, in blocks of one size."""
 
 import gc
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import warp as wp
 
 import pluriverse
-from pluriverse import ModelBuilder, Simulation
+from pluriverse import Contacts, ModelBuilder, Simulation
 from pluriverse import launch as launch_module
 from pluriverse.launch import BLOCK_DIM, launch_kernel, launch_while, record
 
@@ -189,3 +190,23 @@ def test_modules_without_kernels_are_not_compiled(falling_box, monkeypatch):
     assert names[0] == "pluriverse.dynamics.body_placing"
     assert names[1].startswith("pluriverse.solvers.sap.newton")
     assert len({module.name for module in loaded}) == len(loaded) > 10
+
+
+def test_contacts_are_made_while_another_thread_records(falling_box):
+    """They wait for the end of the recording, during which Warp refuses to fill arrays with gaps."""
+    made, begun = [], threading.Event()
+
+    def make() -> None:
+        assert begun.wait(60.0)
+        made.append(Contacts(falling_box, 4))
+
+    thread = threading.Thread(target=make)
+
+    def launch() -> None:
+        begun.set()
+        thread.join(timeout=0.2)  # of what does not wait
+
+    thread.start()
+    record(wp.get_device("cpu"), launch)
+    thread.join()
+    assert made

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.copying import Uncopied
-from pluriverse.launch import same_memory
+from pluriverse.launch import outside_recordings, same_memory
 from pluriverse.model.attributes import AttributeAssignment, set_array
 from pluriverse.newton_names import explain_missing
 
@@ -128,8 +128,9 @@ class Contacts(Uncopied):
         self.rigid_contact_found = wp.zeros(model.world_count, dtype=wp.int32, device=device)
         for name, array in _interleaved(slot_count, device).items():
             setattr(self, name, array)
-        self.rigid_contact_shape0.fill_(-1)
-        self.rigid_contact_shape1.fill_(-1)
+        with outside_recordings(device):  # Warp records no writes to arrays with gaps, and refuses them
+            self.rigid_contact_shape0.fill_(-1)
+            self.rigid_contact_shape1.fill_(-1)
         self.rigid_contact_stiffness = None
         if model.has_hydroelastic_shapes:
             self.rigid_contact_stiffness = wp.zeros(slot_count, dtype=wp.float32, device=device)
