@@ -87,28 +87,44 @@ def set_array(holder: Any, name: str, value: Any, *, owner: str) -> None:
     """
     current = holder.__dict__.get(name)
     if name not in holder.__dict__ and not hasattr(type(holder), name):
-        _refuse_misspelling(holder, name, owner)
+        _refuse_misspelling(holder, name, value, owner)
     if not isinstance(current, wp.array) or value is current:
         object.__setattr__(holder, name, value)
     else:
         write_array(current, value, what=f"{owner}.{name}")
 
 
-def _refuse_misspelling(holder: Any, name: str, owner: str) -> None:
+def _refuse_misspelling(holder: Any, name: str, value: Any, owner: str) -> None:
     """Refuse a new attribute that was most likely meant to be an array; others are the script's own."""
     if name.startswith("_") or any(
         name in vars(kind).get("__annotations__", {}) for kind in type(holder).__mro__
     ):
         return  # declared, and made only now
-    arrays = [known for known, value in vars(holder).items() if isinstance(value, wp.array)]
-    close = get_close_matches(name, arrays, cutoff=_MISSPELT)
+    arrays = {known: array for known, array in vars(holder).items() if isinstance(array, wp.array)}
     # `joint_q0` or `my_joint_q` hold what a script keeps of an array, whose name is right.
     words = f"_{name.rstrip('0123456789')}_"
-    if close and not any(f"_{known}_" in words for known in close):
-        raise AttributeError(
-            f"{owner} has no array {name!r}, so nothing would read what is assigned. Did you mean "
-            f"{' or '.join(map(repr, close))}?"
-        )
+    if any(f"_{known}_" in words for known in arrays):
+        return
+    close = get_close_matches(name, arrays, cutoff=_MISSPELT)
+    if close:
+        remedy = f"Did you mean {' or '.join(map(repr, close))}?"
+    else:
+        # Named like those of joints, and of as many values: `joint_stiffness`, as other simulators have it.
+        prefix = f"{name.partition('_')[0]}_"
+        alike = {known: array for known, array in arrays.items() if known.startswith(prefix)}
+        if _number_count(value) not in {array.shape[0] for array in alike.values()}:
+            return
+        remedy = f"There are {', '.join(alike)}. Name an attribute of your own otherwise, as 'my_{name}'."
+    raise AttributeError(f"{owner} has no array {name!r}, so nothing would read what is assigned. {remedy}")
+
+
+def _number_count(value: Any) -> int | None:
+    """Return how many numbers, or rows of numbers, there are; None for anything else."""
+    if isinstance(value, list | tuple):
+        are_numbers = all(isinstance(entry, int | float | list | tuple | np.ndarray) for entry in value)
+        return len(value) if are_numbers else None
+    shape = getattr(value, "shape", ())
+    return int(shape[0]) if shape else None
 
 
 def write_array(target: wp.array, value: Any, *, what: str) -> None:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -51,6 +51,18 @@ def check_count(name: str, value: Any, *, lowest: int = 1) -> None:
     """
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
         raise ValueError(f"{name} is {value!r}, but must be a whole number of at least {lowest}.")
+
+
+def refuse_time_step(dt: Any) -> NoReturn:
+    """Refuse another time step [s] than the one that steps are recorded with.
+
+    Raises:
+        AttributeError: Always.
+    """
+    raise AttributeError(
+        f"Simulation.dt was assigned {dt!r}, but steps are prepared with one time step. Make another one: "
+        f"Simulation(model, dt={dt!r}); its restore() takes what save() of this one returns."
+    )
 
 
 def check_solver(model: Model, solver: Any) -> SolverBase:

@@ -23,6 +23,7 @@ from pluriverse.simulation.arguments import (
     check_culled_worlds,
     check_numbers,
     check_solver,
+    refuse_time_step,
 )
 from pluriverse.simulation.chunks import split_worlds
 from pluriverse.simulation.figures import Figures
@@ -176,6 +177,10 @@ class Simulation(Uncopied):
     def dt(self) -> float:
         """Time step of the solver [s]."""
         return self._dt
+
+    @dt.setter
+    def dt(self, dt: float) -> None:
+        refuse_time_step(dt)
 
     @property
     def decimation(self) -> int:

@@ -26,6 +26,7 @@ from pluriverse.model.world_bounds import world_bounds
 from pluriverse.model.world_list import check_worlds
 from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.scratch import Scratch
+from pluriverse.solvers.fixed_settings import FixedSettings
 from pluriverse.solvers.model_change import apply_model_change, check_structure
 from pluriverse.solvers.reset import reset_worlds
 from pluriverse.solvers.springs import BodySpringTable, TendonTable
@@ -61,7 +62,7 @@ _CALLS_WITH_INDICES = {
 }
 
 
-class SolverBase(abc.ABC, Uncopied):
+class SolverBase(FixedSettings, Uncopied):
     """Moves the state of a model by one time step.
 
     Args:

@@ -32,6 +32,16 @@ def test_an_array_of_a_misspelt_name_is_refused(holder, name, meant):
         setattr(target, name, np.zeros(4))
 
 
+def test_an_array_of_another_simulator_is_refused():
+    """A name and a size like those of arrays of joints: drives would stay as they are, without a word."""
+    model = make_model()
+    message = r"Model has no array 'joint_stiffness'.*joint_target_ke.*'my_joint_stiffness'"
+    with pytest.raises(AttributeError, match=message):
+        model.joint_stiffness = np.full(4, 100.0)
+    model.my_joint_stiffness = np.full(4, 100.0)
+    model.joint_names = ["a", "b", "c", "d"]  # no numbers
+
+
 def test_attributes_of_a_script_stay_its_own():
     model = make_model()
     for target in (model, model.state(), model.control()):

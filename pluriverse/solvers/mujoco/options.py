@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pluriverse.mujoco_attributes.choices import FLAGS_OFF, FLAGS_ON
+from pluriverse.solvers.fixed_settings import FixedOptions
 from pluriverse.solvers.mujoco.mapping.model_rows import ModelRows
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -53,8 +54,8 @@ SHARED = (
 """Options of `mjOption` that are the same for all worlds of a group."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MujocoOptions:
+@dataclass(kw_only=True)
+class MujocoOptions(FixedOptions):
     """The keyword arguments of `SolverMuJoCo` that concern MuJoCo's model; see there. None: not given."""
 
     iterations: int | None = None
@@ -124,6 +125,7 @@ class MujocoOptions:
                 raise ValueError(f"SolverMuJoCo: {name} is {value!r}, but it must be a finite number >= 0.")
         if self.impratio == 0.0:
             raise ValueError("SolverMuJoCo: impratio is 0, but it must be a number > 0.")
+        self.fix()
 
     def shared(self, rows: ModelRows) -> dict[str, np.ndarray]:
         """Return the options that split groups, shape [world]: those of `SHARED`, and the switches.

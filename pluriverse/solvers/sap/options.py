@@ -10,6 +10,7 @@ from typing import Any
 import warp as wp
 
 from pluriverse.launch import made_once
+from pluriverse.solvers.fixed_settings import FixedOptions
 
 # Relative tolerance of the gradient: velocities to single precision.
 OPTIMALITY_DEFAULT = wp.constant(1e-6)
@@ -139,7 +140,7 @@ def normalize_precision(option: str, value: object) -> str:
 
 
 @dataclass(kw_only=True)
-class SapOptions:
+class SapOptions(FixedOptions):
     """Keyword options of SolverSAP; `None` means the default that is derived from others.
 
     See `SolverSAP` for what each one does.
@@ -279,6 +280,7 @@ class SapOptions:
                 "SolverSAP: graph_conditional=False is not available: all Newton iterations run inside one "
                 "kernel, so there are no conditional graph nodes to turn off. Leave it at True."
             )
+        self.fix()
 
     def _require_count(self, name: str, low: int, meaning: str) -> None:
         value = getattr(self, name)
