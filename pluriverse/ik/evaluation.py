@@ -67,12 +67,7 @@ class Evaluation:
         self.is_recordable = all(isinstance(objective, BuiltinObjective) for objective in self.objectives)
         self.is_recordable = self.is_recordable and not self._requires_grad
         """Whether only kernels of this package are launched, so that a solve can be replayed."""
-        self.resolution = sum(
-            size * (RESOLUTION * objective.weight) ** 2
-            for objective, size in zip(self.objectives, sizes, strict=True)
-            if isinstance(objective, BuiltinObjective)
-        )
-        """Cost that rounding alone makes [m^2 or rad^2, weighted]."""
+        self._sizes = sizes
         self.kinematics = RowKinematics(
             self.model,
             self.row_count,
@@ -87,6 +82,20 @@ class Evaluation:
         self.jacobian = wp.zeros((*shape, problems.dof_count), dtype=float, device=device)
         dof_shape = (self.row_count, problems.dof_count if grad else 0)
         self._dq_dof = wp.zeros(dof_shape, dtype=float, device=device, requires_grad=grad)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Weights of the objectives of this package, which may change between solves."""
+        return tuple(one.weight for one in self.objectives if isinstance(one, BuiltinObjective))
+
+    @property
+    def resolution(self) -> float:
+        """Cost that rounding alone makes [m^2 or rad^2, weighted]."""
+        return sum(
+            size * (RESOLUTION * objective.weight) ** 2
+            for objective, size in zip(self.objectives, self._sizes, strict=True)
+            if isinstance(objective, BuiltinObjective)
+        )
 
     def new_coords(self) -> wp.array:
         """Return joint coordinates of all rows, shape [row, coord]."""

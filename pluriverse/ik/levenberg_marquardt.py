@@ -202,7 +202,6 @@ class LevenbergMarquardt(RowOptimizer):
             raise ValueError(
                 f"{what}: rho_min is {rho_min}, but must be less than 1, or no step is ever taken."
             )
-        options.resolution = evaluation.resolution
         super().__init__(evaluation)
         self._options = options
         device, real = evaluation.model.device, wp.float64
@@ -226,6 +225,7 @@ class LevenbergMarquardt(RowOptimizer):
     def _iterate(self, iterations: int, step_size: float) -> None:
         evaluation, problems = self.evaluation, self.evaluation.problems
         rows, model, kernels = evaluation.rows, evaluation.model, _kernels()
+        self._options.resolution = evaluation.resolution
         for iteration in range(iterations):
             if iteration:
                 evaluation.place(self.joint_q)  # where a step was not taken

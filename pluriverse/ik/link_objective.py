@@ -3,6 +3,7 @@
 import abc
 from typing import Any, ClassVar
 
+import numpy as np
 import warp as wp
 
 from pluriverse.ik.objective import BuiltinObjective, check_problem, fit_targets
@@ -52,7 +53,15 @@ class LinkObjective(BuiltinObjective, abc.ABC):
     def _set_target(self, problem_idx: int, target: Any, what: str) -> None:
         """Change the target of one problem; `what` is the method that was called."""
         problem = check_problem(problem_idx, self, what)
-        getattr(self, self.target_name)[problem : problem + 1].fill_(self.target_type(*target))
+        kind = self.target_type
+        values = np.asarray(target, dtype=np.float32)
+        if values.shape != (kind._length_,):
+            raise ValueError(
+                f"{type(self).__name__}.{what}: the target has shape {values.shape}, but must have "
+                f"{kind._length_} numbers."
+            )
+        self.check_targets(values[None], f"{type(self).__name__}.{what}: target")
+        getattr(self, self.target_name)[problem : problem + 1].fill_(kind(*values.tolist()))
 
     def _set_targets(self, targets: Any, name: str) -> None:
         """Change the targets of all problems; `name` is that of the argument."""

@@ -149,9 +149,18 @@ class BuiltinObjective(IKObjective):
 
     def __init__(self, weight: float) -> None:
         super().__init__()
-        self.weight = check_weight(weight, type(self).__name__)
+        self.weight = weight
         self._rows: Rows | None = None
         self._problems: Problems | None = None
+
+    @property
+    def weight(self) -> float:
+        """Factor of the residuals."""
+        return self._weight
+
+    @weight.setter
+    def weight(self, weight: float) -> None:
+        self._weight = check_weight(weight, type(self).__name__)
 
     def attach(self, rows: Rows) -> None:
         """Take the rows of the next calls; one objective may belong to several solvers."""
@@ -176,6 +185,14 @@ class BuiltinObjective(IKObjective):
             )
         self._problems = problems
         self._fit()
+
+    def check_targets(self, values: np.ndarray, what: str) -> None:
+        """Check targets that are given as numbers, shape [target, number].
+
+        Raises:
+            ValueError: If one is none.
+        """
+        require_targets(values, np.isfinite(values).all(axis=1), what, "be finite")
 
     def _fit(self) -> None:
         """Check targets against the problems, and move them to the device of the model."""
@@ -210,6 +227,17 @@ def check_weight(weight: Any, what: str) -> float:
     if not (np.isfinite(value) and value >= 0.0):
         raise ValueError(f"{what}: weight is {weight}, but must be finite and at least 0.")
     return value
+
+
+def require_targets(values: np.ndarray, are_right: np.ndarray, what: str, duty: str) -> None:
+    """Raise if a target is wrong; the message says that it must do its duty.
+
+    Raises:
+        ValueError: If so.
+    """
+    if not are_right.all():
+        index = int(np.flatnonzero(~are_right)[0])
+        raise ValueError(f"{what}[{index}] is {values[index].tolist()}, but must {duty}.")
 
 
 def fit_targets(targets: Any, dtype: Any, objective: BuiltinObjective, name: str) -> wp.array:
@@ -247,9 +275,7 @@ def fit_targets(targets: Any, dtype: Any, objective: BuiltinObjective, name: str
             raise ValueError(
                 f"{what} has shape {values.shape}, but must have shape ({problems.count}, {size})."
             )
-        if not np.isfinite(values).all():
-            wrong = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
-            raise ValueError(f"{what}[{wrong}] is {values[wrong]}, but must be finite.")
+        objective.check_targets(values, what)
         result = wp.array(values, dtype=dtype, device=problems.model.device)
     if len(result) != problems.count:
         raise ValueError(f"{what} has {len(result)} entries, but there are {problems.count} problems.")

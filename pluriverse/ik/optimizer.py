@@ -92,7 +92,7 @@ class RowOptimizer(abc.ABC):
         self.settled = wp.zeros(evaluation.row_count, dtype=int, device=device)
         self.solved = wp.zeros(evaluation.problems.count, dtype=int, device=device)
         """1 where a row of the problem is solved to rounding; its others then stop, shape [problem]."""
-        self._launched: dict[tuple[int, float], wp.Graph | None] = {}
+        self._launched: dict[tuple[int, float, tuple[float, ...]], wp.Graph | None] = {}
 
     @abc.abstractmethod
     def reset(self) -> None:
@@ -116,7 +116,7 @@ class RowOptimizer(abc.ABC):
         if not self.evaluation.is_recordable or is_recorded_by_others(device):
             self._launch(iterations, step_size)
             return
-        key = (iterations, step_size)
+        key = (iterations, step_size, self.evaluation.weights)  # what launches take as numbers
         if key not in self._launched:
             self._launch(iterations, step_size)  # loads all kernels, too
             if len(self._launched) >= RECORDING_COUNT_MAX:

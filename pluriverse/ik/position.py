@@ -110,6 +110,7 @@ class IKObjectivePosition(LinkObjective):
 
         Raises:
             IndexError: If there is no such problem.
+            ValueError: If these are not three finite numbers.
             RuntimeError: If no solver has the objective yet.
         """
         self._set_target(problem_idx, new_position, "set_target_position")

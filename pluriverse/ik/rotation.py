@@ -11,6 +11,7 @@ import warp as wp
 
 from pluriverse.ik.link_objective import LinkObjective
 from pluriverse.ik.link_path import next_above, node_dofs, row_dof
+from pluriverse.ik.objective import require_targets
 from pluriverse.ik.rows import Rows
 from pluriverse.model import Topology
 
@@ -126,7 +127,7 @@ class IKObjectiveRotation(LinkObjective):
         weight: Factor of the residual.
 
     Raises:
-        ValueError: If the weight is negative or the orientation no rotation.
+        ValueError: If the weight is negative or an orientation no rotation.
     """
 
     residual_kernel = write_rotation_residual
@@ -153,6 +154,16 @@ class IKObjectiveRotation(LinkObjective):
         self.target_rotations = target_rotations
         self.canonicalize_quat_err = bool(canonicalize_quat_err)
 
+    def check_targets(self, values: np.ndarray, what: str) -> None:
+        """Check quaternions that are given as numbers, shape [target, 4].
+
+        Raises:
+            ValueError: If one is not finite, or has the length 0.
+        """
+        super().check_targets(values, what)
+        duty = "be a rotation, a quaternion xyzw of any length but 0; (0, 0, 0, 1) is the frame of the world"
+        require_targets(values, values.any(axis=1), what, duty)
+
     def _residual_inputs(self) -> list[Any]:
         return [self.link_offset_rotation, self.target_rotations, int(self.canonicalize_quat_err)]
 
@@ -168,6 +179,7 @@ class IKObjectiveRotation(LinkObjective):
 
         Raises:
             IndexError: If there is no such problem.
+            ValueError: If these are not four finite numbers, or all of them 0.
             RuntimeError: If no solver has the objective yet.
         """
         self._set_target(problem_idx, new_rotation, "set_target_rotation")
@@ -179,7 +191,8 @@ class IKObjectiveRotation(LinkObjective):
             new_rotations: Target orientations in the world, xyzw, shape [problem].
 
         Raises:
-            ValueError: If their number, type or device differs, or numbers are not finite.
+            ValueError: If their number, type or device differs, numbers are not finite, or a
+                quaternion has the length 0.
             RuntimeError: If no solver has the objective yet.
         """
         self._set_targets(new_rotations, "new_rotations")

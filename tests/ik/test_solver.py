@@ -497,6 +497,55 @@ def test_wrong_objectives_say_what_is_right():
         solver.step(joint_q, joint_q, step_size=0.0)
 
 
+def test_targets_that_are_set_are_checked_as_those_that_are_given():
+    """A quaternion of zeros was taken for the identity, and NaN was solved for, without a word."""
+    model, link = planar_model()
+    place = ik.IKObjectivePosition(link, (0, 0, 0), np.zeros((2, 3)))
+    turn = ik.IKObjectiveRotation(link, (0, 0, 0, 1), np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)))
+    ik.IKSolver(model, 2, [place, turn])
+    none = ik.IKObjectiveRotation(link, (0, 0, 0, 1), np.zeros((2, 4)))
+    with pytest.raises(ValueError, match=r"target_rotations\[0\] is .*must be a rotation"):
+        ik.IKSolver(model, 2, [none])
+    with pytest.raises(ValueError, match=r"set_target_rotation: target\[0\] is .*must be a rotation"):
+        turn.set_target_rotation(0, (0, 0, 0, 0))
+    with pytest.raises(ValueError, match=r"new_rotations\[1\] is .*must be a rotation"):
+        turn.set_target_rotations([[0, 0, 0, 2], [0, 0, 0, 0]])
+    with pytest.raises(ValueError, match=r"set_target_rotation: target\[0\] is \[nan.*must be finite"):
+        turn.set_target_rotation(0, (np.nan, 0, 0, 1))
+    with pytest.raises(ValueError, match=r"set_target_position: target\[0\] is \[nan.*must be finite"):
+        place.set_target_position(0, (np.nan, 0, 0))
+    with pytest.raises(ValueError, match=r"set_target_position: the target has shape \(2,\).*3 numbers"):
+        place.set_target_position(0, (0, 0))
+    for weight in (np.nan, -1.0):
+        with pytest.raises(ValueError, match=f"IKObjectivePosition: weight is {weight}, but must be finite"):
+            place.weight = weight
+    np.testing.assert_array_equal(place.target_positions.numpy(), 0.0)
+
+
+@pytest.mark.parametrize("optimizer", ["lm", "lbfgs"])
+def test_a_weight_that_is_changed_holds_from_the_next_solve_on(optimizer):
+    """Recorded iterations kept the weight that they were recorded with."""
+    model, link = planar_model()
+    tips = [tip_objective((1.0, 1.0), link, [target]) for target in ([1.0, 0.5], [0.5, 1.0])]
+    solver = ik.IKSolver(model, 1, tips, optimizer=optimizer)
+
+    def solve(solver: ik.IKSolver) -> np.ndarray:
+        joint_q = wp.full((1, 2), 0.5, dtype=float, device="cpu")
+        solver.reset()
+        solver.step(joint_q, joint_q, iterations=20)
+        return joint_q.numpy()
+
+    before = [solve(solver) for _ in range(3)]  # launched, recorded, replayed
+    tips[0].weight = 10.0
+    changed = [solve(solver) for _ in range(3)]
+    assert np.abs(changed[0] - before[0]).max() > 0.05
+    fresh = [tip_objective((1.0, 1.0), link, [target]) for target in ([1.0, 0.5], [0.5, 1.0])]
+    fresh[0].weight = 10.0
+    expected = solve(ik.IKSolver(model, 1, fresh, optimizer=optimizer))
+    for found in changed:
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_models_that_cannot_be_solved_say_so():
     builder = pv.ModelBuilder()
     builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=1.0)
