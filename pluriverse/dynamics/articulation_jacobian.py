@@ -16,6 +16,7 @@ from pluriverse.launch import launch_kernel, made_once, uninterrupted
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.arguments import check_model
 
 
 @made_once
@@ -106,6 +107,7 @@ def eval_jacobian(
         TypeError: If the mask is not made of truth values.
         ValueError: If an array has the wrong shape, type or device.
     """
+    check_model(model, "eval_jacobian")
     selected = check_mask(model, mask, "eval_jacobian")
     query, worlds = eval_query(model, state, worlds)
     shape = (model.articulation_count, 6 * query.link_count_max, query.dof_count_max)

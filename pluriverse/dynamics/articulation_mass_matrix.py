@@ -19,6 +19,7 @@ from pluriverse.launch import launch_kernel, made_once, uninterrupted
 from pluriverse.math.precision import kernel_module
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.arguments import check_model
 
 
 @made_once
@@ -114,6 +115,7 @@ def eval_mass_matrix(
         TypeError: If the mask is not made of truth values.
         ValueError: If an array has the wrong shape, type or device.
     """
+    check_model(model, "eval_mass_matrix")
     selected = check_mask(model, mask, "eval_mass_matrix")
     query, worlds = eval_query(model, state, worlds)
     assemble_mass_matrix(model, worlds, query.workspace, 0.0)

@@ -19,7 +19,7 @@ from pluriverse.dynamics.tree_states import make_tree_states
 from pluriverse.dynamics.workspace import Workspace
 from pluriverse.launch import kept_for, uninterrupted
 from pluriverse.model import Model, State
-from pluriverse.model.arguments import check_array, check_state
+from pluriverse.model.arguments import check_array, check_model, check_state
 from pluriverse.types import BodyFlags
 
 
@@ -173,8 +173,10 @@ def eval_fk(
             out are not included by themselves. All if None.
 
     Raises:
+        TypeError: If `model` is no Model, or a mask is no Warp array.
         ValueError: If both `mask` and `indices` are given, or a mask has the wrong shape, type or device.
     """
+    check_model(model, "eval_fk")
     check_state(model, state, "eval_fk: state")
     check_array(model, joint_q, (model.joint_coord_count,), wp.float32, "eval_fk: joint_q")
     check_array(model, joint_qd, (model.joint_dof_count,), wp.float32, "eval_fk: joint_qd")

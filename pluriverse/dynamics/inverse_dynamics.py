@@ -19,6 +19,7 @@ from pluriverse.launch import launch_kernel, made_once, uninterrupted
 from pluriverse.math.precision import kernel_module, vec3_type
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.arguments import check_model
 from pluriverse.types import JointType
 
 
@@ -136,8 +137,10 @@ def eval_inverse_dynamics(
         worlds: Worlds concerned, int32; all if None. Others keep their forces.
 
     Raises:
+        TypeError: If `model` is no Model.
         ValueError: If an array has the wrong shape, type or device.
     """
+    check_model(model, "eval_inverse_dynamics")
     shape, what = (model.joint_dof_count,), "eval_inverse_dynamics"
     output_array(joint_qdd, shape, model, f"{what}: joint_qdd", types=(wp.float32, wp.float64))
     joint_f = output_array(joint_f, shape, model, what, types=(joint_qdd.dtype,))

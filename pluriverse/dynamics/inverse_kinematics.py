@@ -16,7 +16,7 @@ from pluriverse.launch import launch_kernel, made_once
 from pluriverse.math.conversion import conversion_functions
 from pluriverse.math.precision import mat33_type, quat_type, vec3_type
 from pluriverse.model import Model, State, Topology
-from pluriverse.model.arguments import check_array, check_indices, check_state
+from pluriverse.model.arguments import check_array, check_indices, check_model, check_state
 from pluriverse.model.topology import FREE_BELOW
 from pluriverse.model.world_list import check_worlds
 from pluriverse.types import BodyFlags, JointType
@@ -285,6 +285,7 @@ def eval_ik(
         TypeError: If the mask is not made of truth values.
         ValueError: If both `mask` and `indices` are given, or an array has the wrong shape or device.
     """
+    check_model(model, "eval_ik")
     if mask is not None and indices is not None:
         raise ValueError("eval_ik: both mask and indices were given; pass the articulations one way only.")
     check_state(model, state, "eval_ik: state")

@@ -128,6 +128,7 @@ class JointSelection:
         """Select the joints that the arguments of `eval_fk` ask for.
 
         Raises:
+            TypeError: If a mask is no Warp array.
             ValueError: If both `mask` and `indices` are given, or a mask has the wrong shape, type or device.
         """
         filtered = body_flag_filter & BodyFlags.ALL != BodyFlags.ALL
@@ -141,10 +142,15 @@ class JointSelection:
             ("mask", mask, "articulation", self._model.articulation_count),
             ("joint_mask", joint_mask, "joint", self._model.joint_count),
         ):
-            if given is not None and (not isinstance(given, wp.array) or given.shape != (count,)):
+            if given is not None and not isinstance(given, wp.array):
+                raise TypeError(
+                    f"eval_fk: {name} is a {type(given).__name__}, but must be a Warp array: "
+                    f"wp.array({name}, dtype=wp.bool, device=model.device)."
+                )
+            if given is not None and given.shape != (count,):
                 raise ValueError(
-                    f"eval_fk: {name} has shape {getattr(given, 'shape', None)}, but the model has {count} "
-                    f"{kind}s; pass one entry per {kind}."
+                    f"eval_fk: {name} has shape {given.shape}, but the model has {count} {kind}s; pass one "
+                    f"entry per {kind}."
                 )
         if joint_mask is not None and (
             joint_mask.dtype is not wp.bool or joint_mask.device != self._model.device

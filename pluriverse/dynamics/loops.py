@@ -15,7 +15,7 @@ import warp as wp
 from pluriverse.dynamics.inverse_kinematics import compute_joint_states
 from pluriverse.launch import kept_for, launch_kernel
 from pluriverse.model import Model, State
-from pluriverse.model.arguments import check_state
+from pluriverse.model.arguments import check_model, check_state
 from pluriverse.model.world_list import check_worlds
 
 
@@ -89,6 +89,7 @@ def eval_loops(model: Model, state: State, *, worlds: wp.array | None = None) ->
         state: State whose body poses agree with all other joints.
         worlds: Worlds concerned, int32; all if None.
     """
+    check_model(model, "eval_loops")
     check_state(model, state, "eval_loops: state")
     selected = check_worlds(model, worlds, what="eval_loops")
     table = kept_for(model, _tables, LoopTable)

@@ -19,6 +19,7 @@ from pluriverse.dynamics.inverse_dynamics import eval_inverse_dynamics
 from pluriverse.launch import kept_for, launch_kernel, made_once, uninterrupted
 from pluriverse.math.precision import kernel_module
 from pluriverse.model import Model, State
+from pluriverse.model.arguments import check_model
 
 _TYPES = (wp.float32, wp.float64)
 
@@ -136,6 +137,7 @@ def eval_inverse_dynamics_passive(
         TypeError: If the mask is not made of truth values.
         ValueError: If nothing is asked for, an array has the wrong shape, type or device, or two are one.
     """
+    check_model(model, "eval_inverse_dynamics_passive")
     what = "eval_inverse_dynamics_passive"
     if mass_matrix is None and gravity_force is None and coriolis_force is None:
         raise ValueError(f"{what}: pass an array for mass_matrix, gravity_force or coriolis_force.")
@@ -204,6 +206,7 @@ def eval_inverse_dynamics_force(
         TypeError: If the mask is not made of truth values.
         ValueError: If an array has the wrong shape, type or device.
     """
+    check_model(model, "eval_inverse_dynamics_force")
     what = "eval_inverse_dynamics_force"
     selected = check_mask(model, mask, what)
     query = articulation_query(model)

@@ -16,6 +16,7 @@ from pluriverse.launch import launch_kernel, made_once, uninterrupted
 from pluriverse.math.rotations import rotation_functions
 from pluriverse.math.spatial import spatial_functions
 from pluriverse.model import Model, State, Topology
+from pluriverse.model.arguments import check_model
 
 
 @made_once
@@ -133,8 +134,10 @@ def eval_momenta(
         worlds: Worlds concerned, int32; all if None. Others keep their values.
 
     Raises:
+        TypeError: If `model` is no Model.
         ValueError: If `out` has another number of groups.
     """
+    check_model(model, "eval_momenta")
     query, worlds = eval_query(model, state, worlds)
     return _sum(model, model.articulation_count, query.body_articulation, query, worlds, out, "eval_momenta")
 
@@ -152,8 +155,10 @@ def eval_world_momenta(
         worlds: Worlds concerned, int32; all if None. Others keep their values.
 
     Raises:
+        TypeError: If `model` is no Model.
         ValueError: If `out` has another number of groups.
     """
+    check_model(model, "eval_world_momenta")
     query, worlds = eval_query(model, state, worlds)
     no_groups = wp.empty(0, dtype=wp.int32, device=model.device)
     return _sum(model, model.world_count, no_groups, query, worlds, out, "eval_world_momenta")

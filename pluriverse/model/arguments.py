@@ -44,6 +44,19 @@ _CONTACT_SLOTS = (
 )
 
 
+def check_model(model: Any, what: str) -> None:
+    """Raise if the first argument of a function is not a model.
+
+    Raises:
+        TypeError: If it is not.
+    """
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"{what}: model is a {type(model).__name__}, but must be a Model, which comes first; then the "
+            "state."
+        )
+
+
 def check_array(model: Model, array: Any, shape: Sequence[int], dtype: Any, what: str) -> None:
     """Raise if something is not an array of a shape and type on the device of a model.
 

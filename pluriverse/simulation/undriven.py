@@ -16,7 +16,7 @@ NAMES_SHOWN = 4
 
 
 def targets_without_drive(model: Model, control: Control, driven: Iterable[np.ndarray] = ()) -> list[str]:
-    """Return the labels of the joints with a target, or `joint_act`, other than zero and no drive for it.
+    """Return the labels of joints with a target, or `joint_act`, not of the model, and no drive for it.
 
     `driven` has the degrees of freedom of stages that drive joints in place of the model.
     Joints that follow others by an equality constraint need none. Joints of the same label count once.
@@ -32,9 +32,12 @@ def targets_without_drive(model: Model, control: Control, driven: Iterable[np.nd
     # A kinematic body moves as its targets say, whatever the gains.
     is_kinematic = model.body_flags.numpy()[model.joint_child.numpy()[owner]] == BodyFlags.KINEMATIC
     idle = (mode == JointTargetMode.NONE) | (idle & (mode != JointTargetMode.EFFORT) & ~is_kinematic)
-    aimed = (control.joint_target_pos.numpy() != 0.0) | (control.joint_target_vel.numpy() != 0.0)
+    # Those of the model are where it begins, such as a keyframe, and nobody's wish.
+    aimed = control.joint_target_pos.numpy() != model.joint_target_pos.numpy()
+    aimed |= control.joint_target_vel.numpy() != model.joint_target_vel.numpy()
     found = scalar & idle & aimed
-    found |= (mode == JointTargetMode.NONE) & ~is_kinematic & (control.joint_act.numpy() != 0.0)
+    pushed = control.joint_act.numpy() != model.joint_act.numpy()
+    found |= pushed & (mode == JointTargetMode.NONE) & ~is_kinematic
     for dofs in driven:
         found[dofs] = False
     if not found.any():

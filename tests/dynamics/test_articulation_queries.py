@@ -261,3 +261,13 @@ def test_bad_arguments_are_refused(random_worlds):
         eval_inverse_dynamics(model, state, wp.zeros(2, dtype=float, device="cpu"))
     with pytest.raises(ValueError, match="have 1 groups, but 16 are needed"):
         eval_momenta(model, state, Momenta(1, model.device))
+
+
+def test_arguments_in_another_order_or_kind_are_named(random_worlds):
+    """A state where the model belongs, and a list where an array does."""
+    model, state = random_worlds.model, random_worlds.state
+    for call in (eval_jacobian, eval_mass_matrix, eval_momenta, eval_world_momenta):
+        with pytest.raises(TypeError, match=f"{call.__name__}: model is a State, but must be a Model"):
+            call(state, model)
+    with pytest.raises(TypeError, match=r"eval_fk: mask is a list, but must be a Warp array: wp\.array"):
+        eval_fk(model, model.joint_q, model.joint_qd, state, mask=[True])

@@ -80,6 +80,22 @@ def test_nothing_is_reported_where_drives_follow_or_no_target_is_set():
             simulation.step(12)
 
 
+def test_targets_that_the_model_begins_with_are_nobodys_wish():
+    """A keyframe sets them, and a controller by torques takes the gains away: it needs no drives."""
+    builder, _ = imported(URDF, drive_gains=(100.0, 5.0))
+    builder.joint_target_pos[:2] = [0.4, 0.1]
+    model = builder.finalize("cpu")
+    model.joint_target_ke.zero_()
+    model.joint_target_kd.zero_()
+    with pv.Simulation(model, dt=DT) as simulation, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(9):
+            simulation.step()
+        simulation.control.joint_target_pos.zero_()  # another target, be it 0
+        with pytest.warns(UndrivenJointWarning, match="shoulder"):
+            simulation.step()
+
+
 @pytest.mark.parametrize("source", [URDF, MJCF.format("")], ids=["urdf", "mjcf"])
 def test_drive_gains_let_a_robot_follow_its_targets(source):
     """A pair drives every joint that has no drive and no leader; the file's effort limits stay."""
