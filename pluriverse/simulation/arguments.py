@@ -70,7 +70,7 @@ def check_solver(model: Model, solver: Any) -> SolverBase:
 
     Raises:
         TypeError: If it is no solver.
-        ValueError: If it belongs to another model, or to a simulation that was not closed.
+        ValueError: If it belongs to another model.
     """
     if solver is None:
         return SolverSAP(model)
@@ -81,12 +81,6 @@ def check_solver(model: Model, solver: Any) -> SolverBase:
         )
     if solver.model is not model:
         raise ValueError("Simulation: the solver was made for another model. Make it with this one.")
-    if solver.holder is not None:
-        name = type(solver).__name__
-        raise ValueError(
-            f"Simulation: the {name} belongs to another Simulation, whose frozen worlds it has. "
-            f"Make another {name}(model), or close() that Simulation first."
-        )
     return solver
 
 

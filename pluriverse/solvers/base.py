@@ -155,6 +155,7 @@ class SolverBase(FixedSettings, Uncopied):
         self._host_views: dict[str, tuple[wp.array, np.ndarray]] = {}
         self._world_bounds: list[wp.array[int]] | None = None
         self._holder: weakref.ref[Any] | None = None
+        self._was_held = False
 
     @abc.abstractmethod
     def prepare(self, contacts: Contacts) -> None:
@@ -178,9 +179,15 @@ class SolverBase(FixedSettings, Uncopied):
         """The simulation that steps with this solver; None if there is none, or none any more."""
         return None if self._holder is None else self._holder()
 
+    @property
+    def was_held(self) -> bool:
+        """Whether some simulation has had it."""
+        return self._was_held
+
     def hold(self, holder: Any) -> None:
         """Give the solver to a simulation, or to none with None."""
         self._holder = None if holder is None else weakref.ref(holder)
+        self._was_held = True
 
     def failure_counts(self, kind: str) -> wp.array[int]:
         """Return the counts of one of the `FAILURE_KINDS`, shape [world]."""

@@ -9,7 +9,7 @@ import warp as wp
 import pluriverse as pv
 from pluriverse.math.lanes import LANES
 from pluriverse.simulation.chunks import CHUNK_BYTES_MAX, split_worlds
-from pluriverse.warnings import SimulationError
+from pluriverse.warnings import FrozenWorldWarning, SimulationError
 
 from .worlds import DT, assert_same_bits, make_model, world_bits
 
@@ -143,25 +143,28 @@ def test_a_step_during_another_one_is_not_taken_for_an_interruption():
         assert simulation.step_count == 2
 
 
-def test_a_solver_belongs_to_one_simulation_at_a_time():
-    """With a solver of two, a world that one of them froze did not fall in the other, without a word."""
+def test_a_solver_belongs_to_the_simulation_that_was_made_last():
+    """Shared, a world that one simulation froze did not fall in the other one, without a word."""
     model = make_model(["flyer"])
     solver = pv.SolverSAP(model)
     first = pv.Simulation(model, solver, dt=DT, threads=1)
-    with pytest.raises(ValueError, match=r"SolverSAP belongs to another Simulation.*close\(\)"):
-        pv.Simulation(model, solver, dt=DT)
     first.close()
     first.step()  # nobody else has it
-    first.close()
-    second = pv.Simulation(model, solver, dt=DT, threads=1)
-    with pytest.raises(SimulationError, match="was closed, and its solver belongs to another one"):
+    first.state.joint_qd.fill_(np.nan)
+    with pytest.warns(FrozenWorldWarning):
         first.step()
-    second.step()
+    # As the cell of a notebook does that is run again.
+    second = pv.Simulation(model, solver, dt=DT, threads=1)
+    with pytest.raises(SimulationError, match="solver of this Simulation was given to another one"):
+        first.step()
+    fresh = pv.Simulation(model, dt=DT, threads=1)
+    for simulation in (second, fresh):
+        simulation.step(3)
+    np.testing.assert_array_equal(second.state.joint_q.numpy(), fresh.state.joint_q.numpy())
     del second
+    first.reset()
     first.step()
-    assert first.step_count == 2
-    del first
-    pv.Simulation(model, solver, dt=DT, threads=1).step()
+    assert first.step_count == 1
 
 
 def test_closed_simulation_steps_on_in_the_calling_thread():
