@@ -68,7 +68,7 @@ class Simulation(Uncopied):
 
     Args:
         model: Model to simulate. Its arrays are read live: an edit acts on the next step.
-        solver: Solver of `model`; a `SolverSAP` with its defaults if None.
+        solver: Solver of `model`, which this takes from a Simulation that has it; `SolverSAP(model)` if None.
         dt: Time step of the solver [s].
         decimation: Solver steps in one `step`, all with the same control and external forces.
         threads: Number of CPU threads; all cores that the process may use if None. Without effect on a GPU,
@@ -83,7 +83,7 @@ class Simulation(Uncopied):
     Raises:
         TypeError: If `solver` is not a solver, `dt` is no number, or `cull_contacts` has no truth values.
         ValueError: If a number is out of range, `cull_contacts` has another length than there are worlds,
-            or `solver` belongs to another model, or to another simulation that was not closed.
+            or `solver` belongs to another model.
     """
 
     copy_remedy = "save() returns a snapshot that restore() takes, also of another Simulation of the model."
