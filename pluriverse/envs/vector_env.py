@@ -203,7 +203,8 @@ class SingleEnv(gymnasium.Env[Any, Any]):
     Args:
         task: What is to be learnt.
         seed: Seed until `reset(seed=...)` gives another.
-        identity: Which environment of a batch it is.
+        identity: Which environment of a batch it is, in which patterns may then find nothing, with a warning; the
+            first one of a batch of its own if None.
         render_mode: `"rgb_array"`, or None.
         render_options: Options of pictures, as of `VectorEnv`.
         threads: CPU threads of the simulation.
@@ -216,7 +217,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         task: Task,
         *,
         seed: int = 0,
-        identity: int = 0,
+        identity: int | None = None,
         render_mode: str | None = None,
         render_options: Mapping[str, Any] | None = None,
         threads: int | None = 1,
@@ -226,7 +227,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
             1,
             seed=seed,
             autoreset_mode=AutoresetMode.DISABLED,
-            identities=[identity],
+            identities=None if identity is None else [identity],
             render_mode=render_mode,
             render_options=render_options,
             threads=threads,

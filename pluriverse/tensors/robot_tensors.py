@@ -315,7 +315,7 @@ class RobotTensors:
                 f"those of {self._layout.robot_name(row)} the bodies {others}. Use the arrays that have a "
                 "column per foot, such as foot_air_times and foot_contact_forces, or foot_bodies [env, foot]."
             )
-        return tuple(places[0].tolist())
+        return tuple(place for place in places[0].tolist() if place >= 0)
 
     def joint_names_of(self, row: int) -> list[str]:
         """Return the name of each degree of freedom of one robot, without padding.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pluriverse as pv
+from pluriverse import envs
 from pluriverse.selection import ArticulationView
 
 ROBOTS = Path(pv.__file__).parent / "scenes" / "robots"
@@ -380,3 +381,14 @@ def test_a_model_whose_up_axis_is_not_z_is_refused():
     simulation = pv.Simulation(builder.finalize("cpu"), dt=0.01, threads=1)
     with pytest.raises(ValueError, match=r"RobotTensors: the model has up_axis Y.*up_axis='Z'"):
         simulation.tensors("*")
+
+
+def test_feet_are_without_padding():
+    """A place below 0 would be the last body."""
+    builder, robot = pv.ModelBuilder(), pv.ModelBuilder()
+    envs.add_robot(robot, "puli")
+    builder.replicate(robot, 2)
+    with pv.Simulation(builder.finalize("cpu"), dt=0.005) as simulation:
+        narrow, wide = simulation.tensors("puli"), simulation.tensors("puli", foot_count=6)
+        assert wide.feet == narrow.feet
+        assert len(wide.feet) == len(wide.foot_names) == 4
