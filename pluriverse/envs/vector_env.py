@@ -203,8 +203,8 @@ class SingleEnv(gymnasium.Env[Any, Any]):
     Args:
         task: What is to be learnt.
         seed: Seed until `reset(seed=...)` gives another.
-        identity: Which environment of a batch it is, in which patterns may then find nothing, with a warning; the
-            first one of a batch of its own if None.
+        identity: Which environment of a batch it is, of which patterns may then find nothing, with a
+            warning; the only one of a batch of its own if None.
         render_mode: `"rgb_array"`, or None.
         render_options: Options of pictures, as of `VectorEnv`.
         threads: CPU threads of the simulation.
