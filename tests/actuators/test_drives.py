@@ -5,7 +5,7 @@ import pytest
 
 import pluriverse as pv
 from pluriverse.actuators import JointActuators, NetworkActuators
-from pluriverse.randomization import Operation, Property, Randomizer, Uniform, dr, drive_gains
+from pluriverse.randomization import Operation, Property, PseudoInertia, Randomizer, Uniform, dr, drive_gains
 
 DT = 0.002
 XML = """<mujoco model="p"><worldbody><body pos="0 0 1">
@@ -72,6 +72,18 @@ def test_gains_are_drawn_where_they_act(is_first):
         expected.apply()
         randomizer.apply()
         np.testing.assert_array_equal(drives_of(simulation, 0), drives_of(plain, 0))
+
+
+def test_masses_are_drawn_beside_actuators_in_mujoco():
+    """Drives whose place actuators take are off, and have a limit of 0 where models are compiled again."""
+    with make(2, solver=pv.SolverMuJoCo) as simulation:
+        JointActuators(simulation, "j")
+        Randomizer(simulation, [PseudoInertia(alpha=Uniform(0.05, 0.1))]).apply()
+        simulation.control.joint_target_pos.fill_(0.5)
+        simulation.step(10)
+        first, second = simulation.state.joint_qd.numpy().reshape(2, 2)
+        assert np.all(np.abs(first) > 0.1)
+        assert np.all(first != second)
 
 
 def test_what_an_actuator_lacks_is_not_drawn():

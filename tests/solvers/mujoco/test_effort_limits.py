@@ -127,3 +127,34 @@ def test_two_drives_of_a_joint_share_its_limit():
     compiled = pv.SolverMuJoCo(builder.finalize("cpu")).groups[0].model
     assert compiled.jnt_actfrcrange.tolist() == [[-1.0, 1.0]]
     assert compiled.actuator_forcelimited.tolist() == [0, 0]
+
+
+def shared_drive(limit):
+    """Return a builder with a joint whose own range bounds its servo."""
+    builder = pv.ModelBuilder()
+    builder.add_mjcf(TEXT.format(joint="", actuators=POSITION))
+    builder.joint_target_mode[0] = pv.JointTargetMode.POSITION_VELOCITY
+    builder.joint_effort_limit[0] = limit
+    return builder
+
+
+def alone_drive(limit):
+    """Return a builder with a joint whose servo has the limit."""
+    builder = pv.ModelBuilder()
+    builder.add_mjcf(TEXT.format(joint="", actuators=POSITION))
+    builder.joint_effort_limit[0] = limit
+    return builder
+
+
+@pytest.mark.parametrize("make", [alone_drive, shared_drive])
+def test_a_limit_of_zero_switches_a_drive_off(make, tmp_path):
+    """The solver takes it at any time, exactly, and a saved world keeps it."""
+    path = tmp_path / "world.xml"
+    solver = pv.SolverMuJoCo(make(0.0).finalize("cpu"), save_to_mjcf=path)
+    compiled = solver.groups[0].model
+    assert not compiled.jnt_actfrcrange.any()
+    assert not compiled.actuator_forcerange.any()
+    assert speed(make(0.0)) == 0.0
+    saved = path.read_text(encoding="utf-8")
+    assert abs(reference_speed(saved, [30.0] * compiled.nu)) < 1e-8
+    assert speed(make(0.0), limit=1.0) == pytest.approx(speed(make(1.0)))

@@ -30,6 +30,10 @@ from pluriverse.solvers.mujoco.mapping.structure import MujocoJoint
 from pluriverse.solvers.mujoco.options import MujocoOptions, write_option
 from pluriverse.types import Entity
 
+# Bound of a force range in place of 0, which MuJoCo's compiler refuses [N or N·m].
+# Files would lack a smaller one.
+_LEAST_FORCE = 1e-10
+
 _CONTROL_NAME = {POSITION: "position", VELOCITY: "velocity", EFFORT: "effort"}
 
 
@@ -210,7 +214,7 @@ class SpecWriter:
             joint.solimp_limit = attributes["jnt_solimp"][0, index]
             joint.actfrclimited = _tristate(self.mujoco, self._bounded_joints[index])
             if self._bounded_joints[index]:
-                joint.actfrcrange = field["jnt_actfrcrange"][index]
+                joint.actfrcrange = _force_range(field["jnt_actfrcrange"][index])
             joint.actgravcomp = bool(attributes["jnt_actgravcomp"][0, index])
             _set_first(joint, "stiffness", attributes["jnt_stiffness"][0, index])
             joint.springref = attributes["springref"][0, index]
@@ -392,7 +396,7 @@ class SpecWriter:
                 actuator.gear = field["actuator_gear"][index]
             actuator.forcelimited = _tristate(mujoco, self._bounded_drives[index])
             if self._bounded_drives[index]:
-                actuator.forcerange = field["actuator_forcerange"][index]
+                actuator.forcerange = _force_range(field["actuator_forcerange"][index])
 
 
 def _joint_type(mujoco: Any, kind: MujocoJoint) -> Any:
@@ -401,6 +405,11 @@ def _joint_type(mujoco: Any, kind: MujocoJoint) -> Any:
 
 def _tristate(mujoco: Any, value: Any) -> Any:
     return mujoco.mjtLimited.mjLIMITED_TRUE if value else mujoco.mjtLimited.mjLIMITED_FALSE
+
+
+def _force_range(bounds: np.ndarray) -> np.ndarray:
+    """Return a range that MuJoCo compiles, also of a drive that is off; fields have its 0 afterwards."""
+    return np.where(bounds == 0.0, [-_LEAST_FORCE, _LEAST_FORCE], bounds)
 
 
 def _set_first(element: Any, name: str, value: float) -> None:
