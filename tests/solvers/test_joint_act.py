@@ -45,3 +45,24 @@ def test_it_acts_with_a_drive_within_its_limit(solver, mode):
         # The ball and the free joint turn about a diagonal, on which a moment of inertia is one.
         expected = np.full(model.joint_dof_count, -LIMIT * TIME if driven else 0.0)
         np.testing.assert_allclose(simulation.state.joint_qd.numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [pv.JointTargetMode.VELOCITY, pv.JointTargetMode.POSITION_VELOCITY])
+@pytest.mark.parametrize("make_solver", [pv.SolverSAP, pv.SolverMuJoCo])
+def test_it_shares_the_limit_of_a_ball_with_its_velocity(make_solver, mode):
+    """What both ask for together is held to the limit, in modes with a position too, which a ball has not."""
+    builder = pv.ModelBuilder(gravity=0.0)
+    link = builder.add_link(mass=1.0, inertia=np.eye(3))
+    builder.add_articulation([builder.add_joint_ball(-1, link)])
+    builder.joint_target_mode[:] = int(mode)
+    builder.joint_target_kd[:] = 1.0
+    builder.joint_effort_limit[:] = LIMIT
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, make_solver(model), dt=0.001) as simulation:
+        model.joint_target_ke.fill_(3.0)  # which finalize() refuses for a ball, and nothing reads
+        simulation.control.joint_target_vel.assign([100.0, -100.0, 0.5])
+        simulation.control.joint_act.assign([PUSH, -PUSH, 0.5])
+        simulation.step(round(TIME / 0.001))
+        # The third axis has an effort of 1 within its limit, which its damping reduces.
+        expected = [LIMIT * TIME, -LIMIT * TIME, 1.0 - np.exp(-TIME)]
+        np.testing.assert_allclose(simulation.state.joint_qd.numpy(), expected, rtol=1e-2)

@@ -105,11 +105,15 @@ def initial_ctrl(rows: ModelRows, group: MujocoGroup, row: int) -> np.ndarray:
     ke, kd, lower, upper = (
         rows.gather(f"joint_target_{name}", "dof", worlds)[0] for name in ("ke", "kd", "lower", "upper")
     )
+    plan: GroupPlan = group.plan
+    # A ball joint has no position target.
+    is_scalar = np.append(np.array(plan.drives.axis_index, dtype=np.int64) < 0, False)
+    has_stiffness = is_scalar[group.position_ctrl] & (ke > 0.0)
     for dof in np.flatnonzero(group.position_ctrl >= 0):
         target = np.clip(rows.gather("joint_target_pos", "dof", worlds)[0, dof], lower[dof], upper[dof])
-        ctrl[group.position_ctrl[dof]] = target + (act[dof] / ke[dof] if ke[dof] > 0.0 else 0.0)
+        ctrl[group.position_ctrl[dof]] = target + (act[dof] / ke[dof] if has_stiffness[dof] else 0.0)
     for dof in np.flatnonzero(group.velocity_ctrl >= 0):
-        extra = act[dof] / kd[dof] if group.position_ctrl[dof] < 0 and kd[dof] > 0.0 else 0.0
+        extra = act[dof] / kd[dof] if not has_stiffness[dof] and kd[dof] > 0.0 else 0.0
         speed = rows.gather("joint_target_vel", "dof", worlds)[0, dof]
         if group.position_ctrl[dof] < 0:
             speed = np.clip(speed, lower[dof], upper[dof])

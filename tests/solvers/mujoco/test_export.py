@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from pluriverse import ModelBuilder, SolverMuJoCo
+from pluriverse import JointTargetMode, ModelBuilder, SolverMuJoCo
 from pluriverse.mujoco_attributes.choices import SolrefMode
 from pluriverse.solvers.mujoco.mapping.conversion import convert_model
 from pluriverse.solvers.mujoco.options import MujocoOptions
@@ -129,3 +129,19 @@ def test_a_world_that_is_not_there_cannot_be_saved(tmp_path):
     solver = SolverMuJoCo(build_worlds([3]).finalize(device="cpu"))
     with pytest.raises(IndexError, match="world 1 does not exist"):
         solver.save_to_mjcf(tmp_path / "world.xml", world=1)
+
+
+def test_the_keyframe_has_efforts_where_steps_have_them(tmp_path):
+    """Without stiffness the velocity takes them, as joint_act / kd."""
+    builder = ModelBuilder()
+    link, ball = (builder.add_link(mass=1.0, inertia=np.eye(3)) for _ in range(2))
+    builder.add_articulation([builder.add_joint_prismatic(-1, link, axis="x")])
+    builder.add_articulation([builder.add_joint_ball(-1, ball)])
+    builder.joint_target_mode[:] = int(JointTargetMode.POSITION_VELOCITY)
+    builder.joint_target_kd[:], builder.joint_act[:] = 2.0, 3.0
+    path = tmp_path / "world.xml"
+    SolverMuJoCo(builder.finalize("cpu"), save_to_mjcf=path)
+    saved = mujoco.MjModel.from_xml_path(str(path))
+    gain, damping = saved.actuator_gainprm[:, 0], -saved.actuator_biasprm[:, 2]
+    np.testing.assert_array_equal(gain, damping)
+    np.testing.assert_array_equal((gain * saved.key_ctrl[0])[gain > 0.0], 3.0)

@@ -101,6 +101,18 @@ def _kernels(real: Any) -> SimpleNamespace:
         p = wp.quat_rotate(back, child - widen_vec3(wp.transform_get_translation(frame_p)))
         return p, back * rotation * widen_rotation(wp.transform_get_rotation(frame_c))
 
+    @wp.func
+    def effort_taker(maps: ExchangeMaps, model: JointArrays, index: int, kind: int, dof: int) -> int:
+        """Return the actuator that exerts `joint_act` within its limit, -1 where the drive has no gain."""
+        if maps.effort_ctrl[index] >= 0:
+            return maps.effort_ctrl[index]
+        has_stiffness = kind != JointKind.BALL and model.joint_target_ke[dof] > 0.0
+        if maps.position_ctrl[index] >= 0 and has_stiffness:
+            return maps.position_ctrl[index]
+        if maps.velocity_ctrl[index] >= 0 and model.joint_target_kd[dof] > 0.0:
+            return maps.velocity_ctrl[index]
+        return -1
+
     @wp.kernel(enable_backward=False, module=module)
     def push_world(
         worlds: wp.array[int],
@@ -194,8 +206,9 @@ def _kernels(real: Any) -> SimpleNamespace:
                     set_row_vec3(rows.qvel, qvel, wp.quat_rotate(to_mujoco, read_vec3(inputs.joint_qd, dof)))
                 if model.body_flags[body0 + maps.joint_child[index]] & BodyFlags.KINEMATIC == 0:
                     torque = read_vec3(inputs.joint_f, dof)
-                    if maps.effort_ctrl[maps.group_dof[group] + maps.joint_dof[index]] < 0:
-                        for k in range(3):
+                    drive = maps.group_dof[group] + maps.joint_dof[index]
+                    for k in range(3):
+                        if effort_taker(maps, model, drive + k, kind, dof + k) < 0:
                             torque[k] += real(
                                 drive_feedforward(
                                     model.joint_target_mode[dof + k],
@@ -254,9 +267,9 @@ def _kernels(real: Any) -> SimpleNamespace:
             position_ctrl = maps.position_ctrl[index]
             velocity_ctrl = maps.velocity_ctrl[index]
             effort_ctrl = maps.effort_ctrl[index]
+            taker = effort_taker(maps, model, index, kind, dof)
             if effort_ctrl >= 0:
                 rows.ctrl[ctrl0 + effort_ctrl] = real(effort)
-                effort = float(0.0)
             if position_ctrl >= 0:
                 target = real(
                     bounded(
@@ -265,23 +278,22 @@ def _kernels(real: Any) -> SimpleNamespace:
                         model.joint_target_upper[dof],
                     )
                 )
-                if model.joint_target_ke[dof] > 0.0:
+                if taker == position_ctrl:
                     target += real(effort) / real(model.joint_target_ke[dof])
-                    effort = float(0.0)
                 rows.ctrl[ctrl0 + position_ctrl] = target
             if velocity_ctrl >= 0:
                 speed = inputs.joint_target_vel[dof]
                 if position_ctrl < 0:
                     speed = bounded(speed, model.joint_target_lower[dof], model.joint_target_upper[dof])
                 target = real(speed)
-                if position_ctrl < 0 and model.joint_target_kd[dof] > 0.0:
+                if taker == velocity_ctrl:
                     target += real(effort) / real(model.joint_target_kd[dof])
-                    effort = float(0.0)
                 rows.ctrl[ctrl0 + velocity_ctrl] = target
             if model.body_flags[body0 + maps.joint_child[joint_index]] & BodyFlags.KINEMATIC == 0:
                 qvel = qvel0 + maps.dof_qvel[index]
                 if kind == JointKind.SCALAR:
-                    # No actuator takes it where the drive has no gains, and none limits it.
+                    if taker >= 0:
+                        effort = float(0.0)
                     rows.qfrc_applied[qvel] = real(inputs.joint_f[dof]) + real(
                         drive_feedforward(model.joint_target_mode[dof], model.joint_effort_limit[dof], effort)
                     )
