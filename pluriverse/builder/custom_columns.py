@@ -56,6 +56,8 @@ class CustomColumn(TypedState):
         """Number of stored rows."""
         self.is_shared = False
         """Whether the declarations of several builders have this column, which stays empty then."""
+        self.giving_worlds: list[np.ndarray] | None = None
+        """Worlds with parts that give the one value of the whole model; None if all worlds are given it."""
         self._rows = np.empty((0, *self.shape), dtype=number_type(dtype))
         self._given = np.zeros(0, dtype=bool)
 
@@ -69,11 +71,25 @@ class CustomColumn(TypedState):
         """Which of the stored rows were given a value."""
         return self._given[: self.size]
 
+    @property
+    def has_first(self) -> bool:
+        """Whether the first row was given a value, such as that of the whole model."""
+        return bool(self.size and self._given[0])
+
     def put(self, first: int, values: np.ndarray) -> None:
         """Set the values of consecutive rows, from `first` on."""
         self.grow(first + len(values))
         self._rows[first : first + len(values)] = values
         self._given[first : first + len(values)] = True
+        self.giving_worlds = None
+
+    def put_once(self, value: np.ndarray, worlds: np.ndarray) -> None:
+        """Set the one value of the whole model, which parts of some worlds (-1: outside of any) give."""
+        giving = self.giving_worlds if self.has_first else []
+        self.put(0, value[None])
+        if giving is not None and (worlds >= 0).all():
+            giving.append(worlds)
+            self.giving_worlds = giving
 
     def reset_row(self, row: int) -> None:
         """Reset a row to its default."""
@@ -113,7 +129,7 @@ class CustomColumn(TypedState):
         result.__dict__.update(self.__dict__)
         # Of no length, so that `grow` allocates memory of its own.
         result.size, result._rows, result._given = 0, self._rows[:0], self._given[:0]
-        result.is_shared = False
+        result.is_shared, result.giving_worlds = False, None
         return result
 
     def taken(self, rows: np.ndarray, count: int) -> "CustomColumn":
@@ -125,6 +141,7 @@ class CustomColumn(TypedState):
             given[: min(count, self.size)] = self.given[:count]
             result._given = given[rows]
             result.size = len(result._rows)
+            result.giving_worlds = None if self.giving_worlds is None else list(self.giving_worlds)
         return result
 
 

@@ -46,7 +46,6 @@ def append_custom_copies(
     Raises:
         ValueError: If both builders declare an attribute or a custom frequency in different ways.
     """
-    _report_shared(target, source, worlds)
     declare_custom_attributes(target, source, "add_builder")
     begins = dict(first)
     for key in source.custom_frequencies:
@@ -60,7 +59,7 @@ def append_custom_copies(
         column = target.custom_attributes[key].column
         kind = attribute.frequency_key
         if kind == _ONCE:
-            _adopt_once(column, attribute)
+            _adopt_once(column, attribute, worlds)
         elif kind == _WORLD:
             if attribute.column.size:
                 _put_sparse(column, attribute.column, np.maximum(worlds, 0), 1)
@@ -98,44 +97,19 @@ def _stays_default(attribute: CustomAttribute) -> bool:
     return not (refers and bool((np.asarray(attribute.column.default) >= 0).any()))
 
 
-def _report_shared(target: BuilderTables, source: BuilderTables, worlds: np.ndarray) -> None:
-    """Warn where worlds that give no value of the whole model get one by other worlds."""
-    if np.isin(target.body_world, worlds).all():
-        return  # parts of one world share its options
-    for key in source.custom_attributes.keys_of(Entity.ONCE):
-        known, added = target.custom_attributes.read(key), source.custom_attributes.read(key)
-        if known is None or added is None or _is_given(known) == _is_given(added):
-            continue
-        giver = known if _is_given(known) else added
-        value, default = as_value(giver.column.rows[0]), as_value(np.asarray(giver.column.default))
-        if value != default:
-            where = "the worlds so far give, and the added ones do not"
-            if giver is added:
-                where = "the added worlds give, and those so far do not"
-            warnings.warn(
-                f"add_builder: {giver.label} has one value for the whole model, {value}, which {where}: they "
-                f"get it, too, in place of {default}. Give all builders the same.",
-                stacklevel=6,
-            )
-
-
-def _is_given(attribute: CustomAttribute) -> bool:
-    return bool(attribute.column.size and attribute.column.given[0])
-
-
-def _adopt_once(column: CustomColumn, attribute: CustomAttribute) -> None:
-    """Copy a value of the whole model; the last one wins."""
-    if not _is_given(attribute):
+def _adopt_once(column: CustomColumn, attribute: CustomAttribute, worlds: np.ndarray) -> None:
+    """Copy a value of the whole model, which parts of some worlds give; the last one wins."""
+    if not attribute.column.has_first or not len(worlds):
         return
     theirs = attribute.column.rows[:1]
-    if column.size and column.given[0] and not np.array_equal(column.rows[:1], theirs):
+    if column.has_first and not np.array_equal(column.rows[:1], theirs):
         warnings.warn(
             f"add_builder: {attribute.label} has one value for the whole model, {as_value(column.rows[0])} "
             f"so far and {as_value(theirs[0])} in the added builder, which is used. Give all builders the "
             "same.",
             stacklevel=5,
         )
-    column.put(0, theirs)
+    column.put_once(theirs[0], worlds)
 
 
 def _append(

@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 
 from pluriverse.builder.custom_model import put_custom_attributes
+from pluriverse.builder.custom_once import warn_of_values_of_others
 from pluriverse.builder.distance_joints import add_distance_constraints
 from pluriverse.builder.equality_model import EqualityColumns
 from pluriverse.builder.loop_coordinates import find_loop_coordinates
@@ -60,6 +61,7 @@ def make_model(builder: BuilderTables, device: Any, make_pipeline: Callable[[Mod
     source.decide_target_modes()
     source.normalize()
     warn_of_repeated_ground(source)
+    warn_of_values_of_others(source)
     equality = EqualityColumns(source)
     equality.check()
     templates, world_template = build_templates(source, equality.structure())

@@ -24,7 +24,10 @@ def set_value(builder: Any, attribute: Any, value: Any) -> None:
             "which is used. Give all assets the same.",
             stacklevel=4,
         )
-    values[row] = value
+    if world:
+        values[row] = value
+    else:
+        attribute.column.put_once(attribute.convert(value), np.array([builder.current_world]))
 
 
 def parse_text(text: str, attribute: Any) -> Any:

@@ -9,6 +9,7 @@ import pytest
 import warp as wp
 
 from pluriverse import CollisionPipeline, Model, ModelBuilder
+from pluriverse.solvers import SolverMuJoCo
 
 Frequency = Model.AttributeFrequency
 Assignment = Model.AttributeAssignment
@@ -143,7 +144,8 @@ def test_copies_carry_values_along_and_move_references():
     scene.end_world()
     scene.replicate(make_arm(), 2, label_prefixes=["a", "b"])
     scene.add_world(builder)
-    model = scene.finalize("cpu")
+    with pytest.warns(UserWarning, match="'lab:once_value' has one value for the whole model"):
+        model = scene.finalize("cpu")
     lab = model.lab
     np.testing.assert_array_equal(lab.body_value.numpy(), [20] + [5, 20] * 4 + [20])
     np.testing.assert_array_equal(lab.dof_value.numpy(), [1] * 6 + [4, 6, 7, 8] * 4 + [1] * 6)
@@ -461,37 +463,69 @@ def test_values_of_the_whole_model_that_differ_are_reported():
     np.testing.assert_array_equal(scene.finalize("cpu").lab.once_value.numpy(), [78.0])
 
 
+def make_part(value):
+    """Return a builder of a body that declares a value of the whole model, and gives one unless None."""
+    builder = ModelBuilder()
+    builder.add_custom_attribute(Attribute("solver", int, Frequency.ONCE, default=3, namespace="lab"))
+    builder.add_body(mass=1.0, inertia=np.eye(3))
+    if value is not None:
+        builder.custom_attributes["lab:solver"].values[0] = value
+    return builder
+
+
 @pytest.mark.parametrize("gives_first", [True, False])
 def test_a_value_of_the_whole_model_that_only_some_worlds_give_is_reported(gives_first):
     """A robot whose file is silent is not to move by the options of another one without a word."""
+    scene = ModelBuilder()
+    scene.replicate(make_part(1 if gives_first else None), 2)
+    scene.replicate(make_part(None if gives_first else 1), 3)
+    given, missing, more = ("world_0", "world_2", 2) if gives_first else ("world_2", "world_0", 1)
+    message = f"'lab:solver' has one value .* 1, .*'{given}'.*'{missing}'.* and {more} more .*default 3.*"
+    with pytest.warns(UserWarning, match=message) as caught:
+        model = scene.finalize("cpu")
+    assert [warning.filename for warning in caught] == [__file__]
+    assert model.lab.solver.numpy()[0] == 1
 
-    def make(value):
-        builder = ModelBuilder()
-        builder.add_custom_attribute(Attribute("solver", int, Frequency.ONCE, default=3, namespace="lab"))
-        builder.add_body(mass=1.0, inertia=np.eye(3))
-        if value is not None:
-            builder.custom_attributes["lab:solver"].values[0] = value
-        return builder
 
-    scene, value = ModelBuilder(), 1
-    parts = [make(value), make(None)] if gives_first else [make(None), make(value)]
-    scene.add_world(parts[0])
-    where = "so far give, and the added" if gives_first else "the added worlds give, and those so far"
-    with pytest.warns(
-        UserWarning, match=f"'lab:solver' has one value .* 1, which .*{where} .* in place of 3"
-    ):
-        scene.add_world(parts[1])
-    assert scene.finalize("cpu").lab.solver.numpy()[0] == value
-
+def test_a_value_of_the_whole_model_that_all_worlds_have_is_not_reported():
+    """Parts of one world share its options, and what is given outside of worlds is given to all."""
+    equal, shared, last, default = (ModelBuilder() for _ in range(4))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        same, one = ModelBuilder(), ModelBuilder()
-        same.add_world(make(3))  # the default
-        same.add_world(make(None))
-        one.begin_world()  # parts of one world
-        one.add_builder(make(1))
-        one.add_builder(make(None))
-        one.end_world()
+        for _ in range(2):
+            equal.begin_world()
+            equal.add_builder(make_part(1))
+            equal.add_builder(make_part(None))
+            equal.end_world()
+        shared.add_builder(make_part(None))  # a table in every world
+        shared.replicate(make_part(1), 2)
+        shared.copy_global_bodies()
+        last.add_world(make_part(1))
+        last.add_world(make_part(None))
+        last.custom_attributes["lab:solver"].values[0] = 1  # the remedy
+        default.add_world(make_part(3))
+        default.add_world(make_part(None))
+        for scene in (equal, shared, last, default):
+            scene.finalize("cpu")
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_options_of_files_that_only_some_worlds_have_are_reported(silent):
+    """A file that is added to a world gives its options to that world, like a builder."""
+    body = '<worldbody><body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    scene = ModelBuilder()
+    SolverMuJoCo.register_custom_attributes(scene)
+    for option in ('<option cone="elliptic"/>', "" if silent else '<option cone="elliptic"/>'):
+        scene.begin_world()
+        scene.add_mjcf("<mujoco>" + option + body)
+        scene.add_mjcf("<mujoco>" + body)
+        scene.end_world()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scene.finalize("cpu")
+    texts = [str(warning.message) for warning in caught]
+    assert len(texts) == silent
+    assert not silent or "'mujoco:cone' has one value for the whole model, 1, given in world 0" in texts[0]
 
 
 @pytest.mark.parametrize(("name", "dtype", "frequency", "default"), KINDS)
