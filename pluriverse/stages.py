@@ -56,6 +56,18 @@ class StepStage:
     def take_drives(self) -> None:
         """Take over what was written since drives were marked, and hold them off again."""
 
+    @property
+    def held_drives(self) -> Mapping[str, wp.array]:
+        """Drives of the model that it holds off, by the names of their arrays; none by default.
+
+        Each array has an entry per degree of freedom, in the order of `driven_dofs`. Snapshots have these
+        values as those of the model, so that they fit simulations with and without the stage.
+        """
+        return {}
+
+    def hold_drives(self) -> None:
+        """Hold off the drives of the model as a snapshot has restored them; its parameters stay."""
+
     def drives_changed(self) -> None:
         """Take note that a stage with `driven_dofs` was added to the simulation or removed from it."""
 
@@ -198,6 +210,32 @@ def stage_driven_dofs(simulation: StagedSimulation) -> np.ndarray:
     for stage in simulation.stages:
         result[stage.driven_dofs] = 1
     return result
+
+
+def show_held_drives(stages: Iterable[StepStage], arrays: dict[str, wp.array]) -> dict[str, wp.array]:
+    """Put the drives that stages hold off into copies of the arrays of a model, by name; return these."""
+    for stage in stages:
+        for name, held in stage.held_drives.items():
+            values = arrays[name].numpy().copy()
+            values[stage.driven_dofs] = held.numpy()
+            arrays[name].assign(values)
+    return arrays
+
+
+def hold_restored_drives(simulation: StagedSimulation, driven_then: np.ndarray) -> None:
+    """Hold off the drives that were restored, and end the efforts of stages that the simulation lacks.
+
+    Args:
+        simulation: The simulation, with the model and the control of a snapshot.
+        driven_then: What `stage_driven_dofs` was when it was saved.
+    """
+    for stage in simulation.stages:
+        stage.hold_drives()
+    left = np.flatnonzero(driven_then > stage_driven_dofs(simulation))
+    if left.size:
+        forces = simulation.control.joint_f.numpy().copy()
+        forces[left] = 0.0
+        simulation.control.joint_f.assign(forces)
 
 
 @contextmanager

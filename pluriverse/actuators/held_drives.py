@@ -4,6 +4,7 @@ Reads   gains and effort limits of the model, which variants write when an envir
 Writes  the same: 0; parameters of actuators that have those of the model
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,17 @@ class HeldDrives:
         for name, array in self._arrays.items():
             for follower in self._followers[name]:
                 self._launch(follow_drive, [self._device_dofs, array], [follower])
+        self.hold()
+
+    def hold(self) -> None:
+        """Switch off the drives, and hold what they are now; parameters that follow them stay."""
+        for name, array in self._arrays.items():
             self._launch(take_drive, [self._device_dofs], [array, self._held[name]])
+
+    @property
+    def held(self) -> Mapping[str, wp.array]:
+        """The drives that are held off, by the names of their arrays, each of shape [actuator]."""
+        return self._held
 
     def release(self) -> None:
         """Let the drives of the model act again."""

@@ -1,6 +1,6 @@
 """JointActuators: PD drives with the delay, limits, motor curve and lag of real actuators."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -163,6 +163,15 @@ class JointActuators(StepStage):
     def take_drives(self) -> None:
         """Take over what variants wrote, where this has the values of the model, and hold it off."""
         self._drives.take()
+
+    @property
+    def held_drives(self) -> Mapping[str, wp.array]:
+        """Drives of the model, which act again after `remove`."""
+        return self._drives.held
+
+    def hold_drives(self) -> None:
+        """Hold off the drives that a snapshot has restored; gains and limits here stay."""
+        self._drives.hold()
 
     @property
     def stiffness(self) -> wp.array:

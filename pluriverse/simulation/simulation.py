@@ -13,7 +13,6 @@ from pluriverse.copying import Uncopied
 from pluriverse.launch import is_recorded_by_others, outside_recordings
 from pluriverse.model import Contacts, Control, Model, State
 from pluriverse.model.arguments import check_seeding, check_state
-from pluriverse.model.attributes import find_attribute
 from pluriverse.model.edits import Edits
 from pluriverse.model.schema import FRAME_ARRAYS
 from pluriverse.model.world_list import list_worlds
@@ -34,6 +33,7 @@ from pluriverse.simulation.snapshot import (
     check_structure,
     copy_if_alike,
     editable_arrays,
+    write_editable_arrays,
 )
 from pluriverse.simulation.statistics import count_steps
 from pluriverse.simulation.step_loop import StepLoop
@@ -42,7 +42,7 @@ from pluriverse.simulation.structure_edits import report_structure
 from pluriverse.simulation.undriven import LOOK_AFTER_CALLS, report_undriven
 from pluriverse.simulation.world_reset import WorldReset
 from pluriverse.solvers import SolverBase
-from pluriverse.stages import StepStage
+from pluriverse.stages import StepStage, hold_restored_drives, show_held_drives, stage_driven_dofs
 from pluriverse.types import ModelFlags
 from pluriverse.warnings import SimulationError
 
@@ -340,8 +340,9 @@ class Simulation(Uncopied):
             state,
             control,
             wp.clone(self._solver.world_frozen),
-            editable_arrays(self._model),
+            show_held_drives(self.stages, editable_arrays(self._model)),
             self._model.structure.fingerprint,
+            stage_driven_dofs(self),
             {name: wp.clone(array) for name, array in self._solver.runtime_arrays.items()},
             self._added_arrays.copies(),
         )
@@ -377,7 +378,7 @@ class Simulation(Uncopied):
 
         Restored are state, control, the arrays of the model, time, frozen worlds, added arrays, and the data
         that a solver of the same kind carries from step to step. Contacts are found in the next step. Arrays
-        that are not in the snapshot stay as they are.
+        that are not in the snapshot stay as they are, and drives are off only where actuators act now.
 
         Args:
             snapshot: What `save` returned, or the file it wrote.
@@ -392,11 +393,11 @@ class Simulation(Uncopied):
             snapshot = SimulationSnapshot.read(snapshot, self._model)
         check_structure(snapshot.structure, self._model, "Simulation.restore")
         self._added_arrays.restore(snapshot.added_arrays)
-        for name, array in snapshot.model_arrays.items():
-            wp.copy(find_attribute(self._model, name), array)
+        write_editable_arrays(self._model, snapshot.model_arrays)
+        self._control.assign(snapshot.control)
+        hold_restored_drives(self, snapshot.stage_driven)
         self._frame_edits.mark_clean()
         self._solver.sync_from_model()
-        self._control.assign(snapshot.control)
         self._copy_all(snapshot.state)
         self._solver.unfreeze()
         copy_if_alike(snapshot.solver_arrays, self._solver.runtime_arrays)

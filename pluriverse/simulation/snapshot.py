@@ -21,10 +21,11 @@ from pluriverse.model.archive import (
     take_text,
     write_arrays,
 )
+from pluriverse.model.attributes import find_attribute
 from pluriverse.model.schema import REQUESTED_ARRAYS
 
 # Raised when arrays of the file change their meaning.
-FILE_VERSION = 1
+FILE_VERSION = 2
 _WHAT = "a snapshot of a simulation"
 _SOLVER = "solver/"
 _ADDED = "added/"
@@ -46,9 +47,13 @@ class SimulationSnapshot(Uncopied):
     world_frozen: wp.array[int]
     """Copy of the solver's `world_frozen`, shape [world]."""
     model_arrays: dict[str, Any]
-    """Copies of the writable arrays of the model, by name; custom attributes by key."""
+    """Copies of the writable arrays of the model, by name; custom attributes by key.
+
+    Drives that actuators hold off are those of the model without the actuators."""
     structure: str
     """Fingerprint of the structure of the model."""
+    stage_driven: np.ndarray
+    """1 where a stage drove a degree of freedom in place of the model, on the host, shape [dof]."""
     solver_arrays: dict[str, wp.array] = field(default_factory=dict)
     """Copies of the solver's `runtime_arrays`, by name."""
     added_arrays: dict[str, wp.array] = field(default_factory=dict)
@@ -61,6 +66,7 @@ class SimulationSnapshot(Uncopied):
             "structure": np.array(self.structure),
             "step_count": np.array(self.step_count, dtype=np.int64),
             "world_frozen": self.world_frozen.numpy(),
+            "stage_driven": self.stage_driven,
         }
         for name, array in self.state.arrays().items():
             arrays[f"state/{name}"] = array.numpy()
@@ -96,9 +102,11 @@ class SimulationSnapshot(Uncopied):
         check_structure(take_text(arrays, "structure", path, _WHAT), model, f"'{path}'")
         state, control = model.state(), model.control()
         frozen: wp.array[int] = wp.zeros(model.world_count, dtype=wp.int32, device=model.device)
+        driven: wp.array[int] = wp.zeros(model.joint_dof_count, dtype=wp.int32, device=model.device)
         model_arrays = editable_arrays(model)
         for key, array in {
             "world_frozen": frozen,
+            "stage_driven": driven,
             **{
                 f"state/{name}": array
                 for name, array in state.arrays().items()
@@ -117,6 +125,7 @@ class SimulationSnapshot(Uncopied):
             frozen,
             model_arrays,
             model.structure.fingerprint,
+            driven.numpy(),
             *(
                 {
                     name.removeprefix(prefix): _read_array(values, model, f"'{path}': {name}")
@@ -150,6 +159,12 @@ def editable_arrays(model: Model) -> dict[str, Any]:
         for name, array in sorted({**vars(model), **model.custom_arrays}.items())
         if isinstance(array, wp.array) and name not in guarded
     }
+
+
+def write_editable_arrays(model: Model, arrays: Mapping[str, Any]) -> None:
+    """Copy what `editable_arrays` returned back to the model."""
+    for name, array in arrays.items():
+        wp.copy(find_attribute(model, name), array)
 
 
 def check_structure(structure: str, model: Model, what: str) -> None:

@@ -202,3 +202,51 @@ def test_a_factor_of_one_changes_no_motion_of_a_task():
     assert torch.equal(results[0][1], results[1][1])
     assert bool((results[0][1] != 0.0).all())
     assert not torch.equal(results[0][0], results[2][0])
+
+
+@pytest.mark.parametrize("solver", [pv.SolverSAP, pv.SolverMuJoCo])
+def test_a_snapshot_from_before_actuators_leaves_the_drives_off(solver):
+    """Otherwise the drive would act beside the actuator that took its place."""
+    with make(solver=solver) as simulation:
+        start, drives = simulation.save(), drives_of(simulation, 0)
+        actuators = JointActuators(simulation, "j", stiffness=7.0)
+        runs = []
+        for _ in range(2):
+            simulation.control.joint_target_pos.fill_(1.0)
+            simulation.step(20)
+            runs.append(simulation.state.joint_q.numpy().copy())
+            simulation.restore(start)
+            np.testing.assert_array_equal(drives_of(simulation, 0), 0.0)
+            np.testing.assert_array_equal(actuators.stiffness.numpy(), 7.0)
+        np.testing.assert_array_equal(*runs)
+        actuators.remove()
+        np.testing.assert_array_equal(drives_of(simulation, 0), drives)
+
+
+@pytest.mark.parametrize("solver", [pv.SolverSAP, pv.SolverMuJoCo])
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_snapshot_with_actuators_lets_the_drives_act_without_them(solver, from_file, tmp_path):
+    """Otherwise the robot would hang limp, under the last efforts of the actuators."""
+    path = tmp_path / "snapshot.npz"
+    with make(solver=solver) as simulation:
+        drives = drives_of(simulation, 0)
+        actuators = JointActuators(simulation, "j", stiffness=7.0)
+        simulation.control.joint_target_pos.fill_(1.0)
+        simulation.control.joint_f.fill_(0.25)  # of the user, for joint k
+        simulation.step(20)
+        snapshot = simulation.save(path)
+        assert (simulation.control.joint_f.numpy()[0::2] != 0.25).all()
+        simulation.model.joint_target_ke.fill_(0.0)
+        actuators.remove()
+        simulation.restore(path if from_file else snapshot)
+        np.testing.assert_array_equal(drives_of(simulation, 0), drives)
+        np.testing.assert_array_equal(simulation.control.joint_f.numpy(), [0.0, 0.25] * 3)
+        simulation.step(20)
+        found = simulation.state.joint_q.numpy()
+    with make(solver=solver) as plain:
+        for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
+            getattr(plain.state, name).assign(getattr(snapshot.state, name))
+        plain.control.joint_target_pos.fill_(1.0)
+        plain.control.joint_f.assign(np.float32([0.0, 0.25] * 3))
+        plain.step(20)
+        np.testing.assert_allclose(found, plain.state.joint_q.numpy(), rtol=1e-4, atol=1e-5)
