@@ -7,10 +7,11 @@ from pluriverse.model.control import Control
 from pluriverse.model.model import Model
 from pluriverse.types import JointTargetMode
 
+EFFORT_LIMIT = "joint_effort_limit"
 # Arrays of the model that make a drive. Where all are 0 it is off: the limit removes its effort, including
 # `joint_act`. The gains must be zero too, since MuJoCo's implicit integration adds the damping of a drive to
 # that of the joint.
-DRIVE_ARRAYS = ("joint_target_ke", "joint_target_kd", "joint_effort_limit")
+DRIVE_ARRAYS = ("joint_target_ke", "joint_target_kd", EFFORT_LIMIT)
 
 
 @wp.struct

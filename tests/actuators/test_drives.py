@@ -86,6 +86,43 @@ def test_masses_are_drawn_beside_actuators_in_mujoco():
         assert np.all(first != second)
 
 
+@pytest.mark.parametrize("others", ['<motor joint="j"/>', '<motor tendon="t"/>'], ids=["motor", "tendon"])
+@pytest.mark.parametrize("bounds", ["", 'actuatorfrcrange="-.5 .5"'], ids=["unbounded", "bounded"])
+def test_actuators_leave_others_of_their_joint_alone(others, bounds):
+    """Motors and tendons act beside actuators as without them, within the range of the joint."""
+    text = f"""<mujoco><option gravity="0 0 0"/><worldbody><body>
+      <joint name="j" axis="0 1 0" {bounds}/><geom size=".1" mass="1"/></body></worldbody>
+    <tendon><fixed name="t"><joint joint="j" coef=".5"/></fixed></tendon>
+    <actuator>{others}</actuator></mujoco>"""
+    builder = pv.ModelBuilder()
+    pv.SolverMuJoCo.register_custom_attributes(builder)
+    builder.add_mjcf(text)
+    model = builder.finalize("cpu")
+    with pv.Simulation(model, pv.SolverMuJoCo(model), dt=DT) as simulation:
+        start, motions = simulation.save(), []
+        limits: list = [model.joint_effort_limit.numpy().copy()]
+        for is_acting in (False, True):
+            simulation.restore(start)
+            if is_acting:
+                actuators = JointActuators(simulation, "j", stiffness=0.0, damping=0.0)
+            simulation.control.mujoco.ctrl.fill_(3.0)
+            simulation.step(10)
+            motions.append(simulation.state.joint_qd.numpy()[0])
+        assert motions[0] == motions[1] > 0.1
+        # A variant may write the limit, or leave it, which is that of a user then.
+        actuators.mark_drives()
+        actuators.take_drives()
+        limits.append(model.joint_effort_limit.numpy().copy())
+        model.joint_effort_limit.fill_(0.25)
+        actuators.mark_drives()
+        actuators.take_drives()
+        limits.append(model.joint_effort_limit.numpy().copy())
+        model.joint_effort_limit.fill_(0.125)
+        actuators.remove()
+        limits.append(model.joint_effort_limit.numpy().copy())
+        np.testing.assert_array_equal(np.ravel(limits)[1:], [limits[0][0], 0.25, 0.125])
+
+
 def test_what_an_actuator_lacks_is_not_drawn():
     """A network has no gains: a term that would do nothing names the joint and the way out."""
     with make(2) as simulation:
