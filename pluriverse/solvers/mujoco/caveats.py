@@ -1,10 +1,12 @@
-"""Caveats: properties of a model that MuJoCo treats differently, reported once at conversion."""
+"""Caveats: properties of a model that MuJoCo treats differently, told once, at conversion or after edits."""
 
 import warnings
+from collections.abc import Iterable, Sequence
 
 import mujoco
 import numpy as np
 
+from pluriverse.model import Model
 from pluriverse.solvers.mujoco.attributes.namespace_rows import rows_of_worlds
 from pluriverse.solvers.mujoco.mapping.body_kernels import LEAST, MASS_INSTEAD
 from pluriverse.solvers.mujoco.mapping.geoms import flat_shapes, geom_attributes
@@ -34,7 +36,7 @@ class MujocoCaveatWarning(PluriverseWarning):
 
 def warn_of_caveats(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, group: MujocoGroup) -> None:
     """Warn of properties that MuJoCo treats differently, and keep the texts in `group.notes`."""
-    for note in (
+    notes = (
         "" if options.enforce_velocity_limit else _speed_limits(rows, plan),
         _hulls(rows, plan),
         _restitution(rows, plan),
@@ -46,10 +48,23 @@ def warn_of_caveats(rows: ModelRows, options: MujocoOptions, plan: GroupPlan, gr
         _pairs(rows, options, plan),
         _mixed_gains(rows, options, plan, group),
         _slick(rows, plan, group),
-    ):
-        if note:
+    )
+    _tell(group, notes, stacklevel=6)
+
+
+def warn_of_edited_shapes(model: Model, groups: Sequence[MujocoGroup]) -> None:
+    """Warn of properties of materials that were not there at the conversion."""
+    rows = ModelRows(model)
+    for group in groups:
+        _tell(group, (_restitution(rows, group.plan), _slick(rows, group.plan, group)), stacklevel=5)
+
+
+def _tell(group: MujocoGroup, notes: Iterable[str], stacklevel: int) -> None:
+    """Warn of what was not told yet, an empty note being none."""
+    for note in notes:
+        if note and note not in group.notes:
             group.notes.append(note)
-            warnings.warn(MujocoCaveatWarning(f"SolverMuJoCo: {note}"), stacklevel=5)
+            warnings.warn(MujocoCaveatWarning(f"SolverMuJoCo: {note}"), stacklevel=stacklevel)
 
 
 def _speed_limits(rows: ModelRows, plan: GroupPlan) -> str:

@@ -13,6 +13,7 @@ from pluriverse.model.world_selection import resolve_worlds
 from pluriverse.mujoco_attributes.choices import CtrlSource, CtrlType, TrnType
 from pluriverse.mujoco_attributes.registration import register_custom_attributes
 from pluriverse.newton_names import missing
+from pluriverse.solvers.mujoco.caveats import warn_of_edited_shapes
 from pluriverse.solvers.mujoco.engine import EngineOptions
 from pluriverse.solvers.mujoco.engine_choice import make_engine
 from pluriverse.solvers.mujoco.engine_solver import EngineSolver
@@ -311,6 +312,8 @@ class SolverMuJoCo(EngineSolver):
             if names:
                 self.engine.fields_changed(index, names)
         self._field_sync.sync_from_host()
+        if flags & ModelFlags.SHAPE_PROPERTIES:
+            warn_of_edited_shapes(self.model, self.groups)
 
     def save_to_mjcf(self, path: str | Path, *, world: int = 0) -> None:
         """Write a world as MuJoCo has it into an MJCF file, with its initial state as a keyframe.

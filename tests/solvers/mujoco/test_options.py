@@ -281,6 +281,22 @@ def test_hardly_any_friction_is_told():
                 assert simulation.state.body_q.numpy()[0, 2] == pytest.approx(0.1, abs=2e-4)
 
 
+def test_hardly_any_friction_and_bounce_of_edited_shapes_are_told_once():
+    builder = ModelBuilder()
+    cube = builder.add_body(xform=((0.0, 0.0, 0.1), NO_TURN))
+    builder.add_shape_box(cube, hx=0.1, hy=0.1, hz=0.1, label="ice")
+    builder.add_ground_plane()
+    model = builder.finalize(device="cpu")
+    with Simulation(model, SolverMuJoCo(model), dt=0.005) as simulation:
+        model.shape_material_mu.fill_(0.0)
+        with pytest.warns(MujocoCaveatWarning, match=r"friction of shape 'ground_plane', 'ice'"):
+            simulation.notify_model_changed(ModelFlags.SHAPE_PROPERTIES)
+        model.shape_material_restitution.fill_(0.5)
+        with pytest.warns(MujocoCaveatWarning) as told:
+            simulation.notify_model_changed(ModelFlags.SHAPE_PROPERTIES)
+        assert ["restitution" in str(warning.message) for warning in told] == [True]
+
+
 def test_a_kinematic_body_moves_as_prescribed_and_pushes_others():
     """A prescribed body keeps its velocity whatever it meets, and its armature is replaced, which is said."""
     builder = ModelBuilder(gravity=0.0)
