@@ -27,12 +27,15 @@ def save_world(model: Model, options: MujocoOptions, group: MujocoGroup, world: 
     spec = writer.write()
     _write_authored_solref(rows, plan, writer, world)
     _write_target_ranges(rows, group, spec, world)
+    act = group.start_act[row]
+    # MuJoCo 3.14 counts two activations of a motor as one when it checks them; zeros need not be written.
+    activations = {"act": act} if act.any() else {}
     spec.add_key(
         name="initial",
         qpos=initial_qpos(rows, group, row),
         qvel=initial_qvel(rows, group, row),
         ctrl=initial_ctrl(rows, group, row),
-        act=group.start_act[row],
+        **activations,
     )
     spec.compile()
     text = spec.to_xml()
