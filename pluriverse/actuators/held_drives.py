@@ -125,7 +125,9 @@ class HeldDrives:
 
     @property
     def held(self) -> Mapping[str, wp.array]:
-        """The drives that are held off, by the names of their arrays, each of shape [actuator]."""
+        """The drives as `release` leaves them, by the names of their arrays, each of shape [actuator]."""
+        self.mark()  # takes in the limits that a user has written where there is no drive
+        self.hold()
         return self._held
 
     def release(self) -> None:

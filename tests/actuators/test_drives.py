@@ -287,3 +287,19 @@ def test_a_snapshot_with_actuators_lets_the_drives_act_without_them(solver, from
         plain.control.joint_f.assign(np.float32([0.0, 0.25] * 3))
         plain.step(20)
         np.testing.assert_allclose(found, plain.state.joint_q.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_limit_without_a_drive_is_saved_as_it_was_written():
+    """It is not held off, so a snapshot has what a user has written since the actuators were made."""
+    builder = pv.ModelBuilder(gravity=0.0)
+    link = builder.add_link(mass=1.0, inertia=0.1 * np.eye(3))
+    builder.add_articulation([builder.add_joint_revolute(-1, link, axis="y", effort_limit=5.0)])
+    with pv.Simulation(builder.finalize("cpu"), dt=DT) as simulation:
+        limit = simulation.model.joint_effort_limit
+        JointActuators(simulation)
+        limit.fill_(2.0)
+        snapshot = simulation.save()
+        assert limit.numpy().tolist() == [2.0]
+        limit.fill_(3.0)
+        simulation.restore(snapshot)
+        assert limit.numpy().tolist() == [2.0]
