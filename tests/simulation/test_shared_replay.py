@@ -30,7 +30,7 @@ int32_t* const numbers = met.data;
 __atomic_store_n(numbers + own, 1, __ATOMIC_RELEASE);
 for (long wait = 0; wait < 400000000000l; ++wait)
     if (__atomic_load_n(numbers + other, __ATOMIC_ACQUIRE)) {
-        numbers[2] += own;
+        if (own) numbers[2] += own;  // adding 0 as well could undo what the other thread has written
         return;
     }
 """)
