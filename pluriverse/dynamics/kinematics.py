@@ -168,7 +168,6 @@ def kinematics_functions(real: Any) -> SimpleNamespace:
             data.node_com[node] = com
             data.group_com[node] = offset + rotation * frame.com
             data.group_inertia[node] = rotate_sym(rotation, symmetric_matrix(frame.inertia))
-            data.node_velocity[node] = states.node_velocity[node]
 
     return SimpleNamespace(compute_world_kinematics=compute_world_kinematics)
 

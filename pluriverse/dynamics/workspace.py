@@ -98,7 +98,7 @@ class Workspace:
 
     tree_states: Any
     """Poses and velocities of the last joint state that the stages were applied to (`tree_states.py`). Its
-    `node_quat` and `node_offset` are those below."""
+    `node_quat`, `node_offset` and `node_velocity` are those below."""
     groups: RigidGroups
     """The rigid groups of the model. Arrays of carriers (`rigid_groups.py`) below hold nothing for the nodes
     of bodies welded to others."""
@@ -120,7 +120,8 @@ class Workspace:
     """Inertia of the rigid group about its centre of mass [kg·m²], world axes, as (xx, xy, xz, yy, yz, zz),
     shape [node]; of carriers."""
     node_velocity: wp.array
-    """Spatial velocity of the body [rad/s; m/s], shape [node]."""
+    """Spatial velocity of the body about `tree_ref` [rad/s; m/s], shape [node]; of carriers, and of others
+    where worlds are not in lanes. `integrate` overwrites it."""
     dof_motion: wp.array
     """Motion subspace column: spatial velocity per unit of the dof's velocity, shape [dof]."""
     dof_velocity: wp.array
@@ -206,7 +207,6 @@ class Workspace:
             "node_com": (node, vec3),
             "group_com": (node, vec3),
             "group_inertia": (node, vec6),
-            "node_velocity": (node, vec6),
             "dof_motion": (dof, vec6),
             "dof_velocity": (dof, real),
             "node_acceleration": (node, vec6),
@@ -234,7 +234,7 @@ class Workspace:
             array = zeros_on_demand(size, dtype, model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
-        for name in ("node_quat", "node_offset"):
+        for name in ("node_quat", "node_offset", "node_velocity"):
             array = getattr(self.tree_states, name)
             setattr(self, name, array)
             setattr(self.data, name, array)

@@ -308,6 +308,35 @@ def test_the_bound_of_recovery_leaves_fast_mechanisms_alone(kind, speed):
     np.testing.assert_array_equal(*(state.joint_q.numpy() for state in states))
 
 
+@pytest.mark.parametrize("kind", [EqType.CONNECT, EqType.WELD])
+def test_a_fast_chain_tied_to_the_world_has_the_same_bits_alone_as_among_others(kind):
+    """Nine worlds: eight go in lanes, and one goes alone. The tied body is welded to the last link."""
+    chain = ModelBuilder()
+    joints, parent = [], -1
+    for number in range(4):
+        link = chain.add_link(mass=1.0, com=(0.15, 0.0, 0.0), inertia=INERTIA)
+        frame = ((0.3, 0.0, 0.0) if number else (0.0, 0.0, 2.0), IDENTITY)
+        joints.append(chain.add_joint_revolute(parent, link, axis="y", parent_xform=frame))
+        parent = link
+    hand = chain.add_link(mass=0.1, inertia=0.1 * INERTIA)
+    joints.append(chain.add_joint_fixed(parent, hand, parent_xform=((0.3, 0.0, 0.0), IDENTITY)))
+    chain.add_articulation(joints)
+    chain.joint_q[:] = (0.3, 0.5, 0.4, -0.2)
+    chain.joint_qd[:] = (8.0, -12.0, 10.0, 5.0)
+    if kind == EqType.CONNECT:
+        chain.add_equality_constraint_connect(hand, -1, anchor=(0.0, 0.0, 0.0))
+    else:
+        chain.add_equality_constraint_weld(-1, hand, relpose=((0.9, 0.0, 1.5), IDENTITY))
+    ends = []
+    for count in (1, 9):
+        batch = ModelBuilder()
+        for _ in range(count):
+            batch.add_world(chain)
+        state, _ = simulate(batch.finalize("cpu"), 60)
+        ends.append(state.joint_q.numpy().reshape(count, -1))
+    np.testing.assert_array_equal(ends[1], np.repeat(ends[0], 9, axis=0))
+
+
 def test_worlds_with_other_constraints_do_not_affect_each_other():
     """A mix of worlds with and without constraints: each bit is that of the world alone."""
     kinds = [four_bar(EqType.CONNECT), geared(2.0, 0.1, 0.3, chain=False), four_bar(EqType.HINGE, crank=1.5)]

@@ -138,6 +138,16 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
         return vec2(wp.length(spin) * wp.length(velocity), wp.dot(spin, spin))
 
     @wp.func(inline=True)
+    def node_twist(topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int, node: int) -> vec6:
+        """Return the spatial velocity of a body, which is that of the body that carries it if it is welded."""
+        index = topology.template_node[topology.world_template[world]] + node
+        carrier = topology.node_carrier[index]
+        mover = int(node)
+        if carrier >= 0 and topology.node_dof_count[index] == 0:
+            mover = carrier
+        return vec6(dynamics.node_velocity[topology.world_joint[world] + mover])
+
+    @wp.func(inline=True)
     def diagonal_of_mass(
         topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int, dof: int
     ) -> real:
@@ -392,9 +402,9 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
                     # Fast bodies leave a constraint by this within a step, and may be as fast in returning.
                     swept = vec2()
                     if node1 >= 0:
-                        swept += swept_rates(vec6(dynamics.node_velocity[node0 + node1]), arm1)
+                        swept += swept_rates(node_twist(topology, dynamics, world, node1), arm1)
                     if node2 >= 0:
-                        swept += swept_rates(vec6(dynamics.node_velocity[node0 + node2]), arm2)
+                        swept += swept_rates(node_twist(topology, dynamics, world, node2), arm2)
                     share = asked_share(rate, apart, pull, dt * swept[0])
                     share_angular = real(1.0)
                     if w > real(0.0):
