@@ -20,9 +20,10 @@ from pluriverse.model import Model
 from pluriverse.model.arguments import check_owner
 from pluriverse.scratch import Scratch, zeros_on_demand
 
-# Arrays by node that are read after the step: two belong to the tree states that the next step begins with,
-# the third is needed for the forces on bodies.
-_KEPT = ("node_quat", "node_offset", "node_com")
+# Arrays by node that are read after the step: three belong to the tree states that the next step begins with,
+# the fourth is needed for the forces on bodies.
+_TREE_STATES = ("node_quat", "node_offset", "node_velocity")
+_KEPT = (*_TREE_STATES, "node_com")
 
 
 @made_once
@@ -234,7 +235,7 @@ class Workspace:
             array = zeros_on_demand(size, dtype, model.device)
             setattr(self, name, array)
             setattr(self.data, name, array)
-        for name in ("node_quat", "node_offset", "node_velocity"):
+        for name in _TREE_STATES:
             array = getattr(self.tree_states, name)
             setattr(self, name, array)
             setattr(self.data, name, array)
