@@ -34,7 +34,7 @@ class StepLaws:
     jacobian: np.ndarray
     """J of contacts, contact frame, shape [contact, 3, dof]."""
     contact: dict[str, np.ndarray]
-    """bias v_hat, rn, rt, mu and soft of contacts, shape [contact]."""
+    """bias v_hat, rn, rt, mu and soft of contacts, shape [contact], and their chord, shape [contact, 2]."""
     place: np.ndarray
     """Shapes and point of contacts, shape [contact, 5]."""
     joint: dict[str, np.ndarray]
@@ -90,6 +90,7 @@ class StepLaws:
         if not len(self.impulse):
             return 0.0
         p, u, of = self.impulse, self.jacobian @ self.velocity, self.contact
+        u[:, :2] += of["chord"]
         responses = np.linalg.solve(self.mass, self.jacobian.reshape(-1, len(self.mass)).T)
         mobility = np.einsum("cid,dci->ci", self.jacobian, responses.reshape(len(self.mass), -1, 3))
         normal = mobility[:, 2] + of["rn"]
@@ -162,7 +163,7 @@ def step_laws(simulation: pv.Simulation, world: int) -> StepLaws:
         jacobian=jacobian,
         contact={
             name: getattr(sap, f"contact_{name}").numpy()[slots]
-            for name in ("bias", "rn", "rt", "mu", "soft")
+            for name in ("bias", "rn", "rt", "mu", "soft", "chord")
         },
         place=np.column_stack([*shapes, arms]),
         joint={name: getattr(sap, name).numpy()[dofs].copy() for name in (*names, "dof_terms")},

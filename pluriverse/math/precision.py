@@ -12,6 +12,12 @@ from pluriverse.launch import made_once
 
 
 @made_once
+def vec2_type(real: Any) -> Any:
+    """Return the 2-vector type with scalars of type `real`."""
+    return wp.types.vector(length=2, dtype=real)
+
+
+@made_once
 def vec3_type(real: Any) -> Any:
     """Return the 3-vector type with scalars of type `real`."""
     return wp.types.vector(length=3, dtype=real)

@@ -28,6 +28,7 @@ TERMS = (
     "contact_frame",
     "contact_arm0",
     "contact_arm1",
+    "contact_chord",
     "contact_gap",
     "contact_weight",
     "contact_bias",

@@ -1,5 +1,7 @@
 """Native loops over contacts against the functions of the cone, contact by contact, and NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 import warp as wp
@@ -104,11 +106,13 @@ def change_biases(sap: SapData, what: int, number: int, result: wp.array[int]):
 
 
 @wp.kernel(enable_backward=False, module="unique")
-def measure_and_list(sap: SapData, size: int, end: int, rate: wp.array[VEC3], pairs: wp.array[int]):
+def measure_and_list(
+    sap: SapData, size: int, end: int, along_chords: int, rate: wp.array[VEC3], pairs: wp.array[int]
+):
     """Measure so many contacts at a time, and list those with which another pair of bodies begins."""
     _thread, _ = wp.tid()
     for piece in range((end + size - 1) / size):
-        loops.measure_slots(sap, piece * size, wp.min(piece * size + size, end), 0, rate)
+        loops.measure_slots(sap, piece * size, wp.min(piece * size + size, end), 0, along_chords, rate)
     found = int(0)
     slot = loops.next_pair(sap, 0, end, -1, -1)
     while slot < end:
@@ -341,7 +345,10 @@ def test_biases_change_by_what_sliding_and_recovery_ask_for(sap, number):
 
 
 def test_points_move_with_their_bodies(sap):
-    """R^T of the difference of v + w x r, with the same bits in every lane. Pairs are listed once."""
+    """R^T of the difference of v + w x r, with the same bits in every lane. Pairs are listed once.
+
+    Along chords that of the chord is added.
+    """
     rng = np.random.default_rng(7)
     node_rate = rng.normal(size=sap.node_rate.numpy().shape)
     sap.node_rate.assign(node_rate)
@@ -354,14 +361,16 @@ def test_points_move_with_their_bodies(sap):
     impulse[rng.random(CONTACT_COUNT) < 0.4] = 0.0
     sap.contact_impulse.assign(impulse)
     sap.contact_bound.assign(np.full(CONTACT_COUNT, -1.0))
+    chord = rng.normal(size=(CONTACT_COUNT, 2))
+    sap.contact_chord.assign(chord)
     found = {}
-    for size in (1, 5, CONTACT_COUNT):
+    for along_chords, size in itertools.product((0, 1), (1, 5, CONTACT_COUNT)):
         rate = wp.full(CONTACT_COUNT, 7.0, dtype=VEC3, device="cpu")
         pairs = wp.full(CONTACT_COUNT, -1, dtype=int, device="cpu")
-        inputs = [sap.data, size, CONTACT_COUNT, rate, pairs]
+        inputs = [sap.data, size, CONTACT_COUNT, along_chords, rate, pairs]
         wp.launch(measure_and_list, dim=(1, 1), inputs=inputs, device="cpu")
-        found[size] = rate.numpy()
-        np.testing.assert_array_equal(found[size], found[1])
+        found[along_chords, size] = rate.numpy()
+        np.testing.assert_array_equal(found[along_chords, size], found[along_chords, 1])
     frames = sap.contact_frame.numpy()
     expected, listed, last = np.zeros((CONTACT_COUNT, 3)), [], None
     for slot in range(CONTACT_COUNT):
@@ -374,7 +383,8 @@ def test_points_move_with_their_bodies(sap):
         if min(pair) >= 0 and impulse[slot, 2] != 0.0 and pair != last:
             listed.append(slot)
             last = pair
-    np.testing.assert_allclose(found[1], expected, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(found[0, 1], expected, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(found[1, 1], expected + np.pad(chord, [(0, 0), (0, 1)]), rtol=0.0, atol=1e-13)
     assert len(listed) > 2
     np.testing.assert_array_equal(pairs.numpy()[pairs.numpy() >= 0], listed)
 

@@ -186,7 +186,7 @@ def _sweep_reference(sap, mass: np.ndarray, velocity: np.ndarray, dofs: list[np.
     """Return the velocities after the sweeps, in NumPy, with dense Jacobians."""
     frames = sap.contact_frame.numpy()
     arms = [getattr(sap, "contact_arm" + side).numpy() for side in "01"]
-    rows = {name: getattr(sap, "contact_" + name).numpy() for name in ("rt", "rn", "mu", "bias")}
+    rows = {name: getattr(sap, "contact_" + name).numpy() for name in ("rt", "rn", "mu", "bias", "chord")}
     inverse = np.linalg.inv(mass)
     jacobians = np.zeros((count, 3, len(velocity)))
     for slot in range(count):
@@ -207,7 +207,7 @@ def _sweep_reference(sap, mass: np.ndarray, velocity: np.ndarray, dofs: list[np.
         for slot in order if sweep % 2 == 0 else order[::-1]:
             jacobian, old = jacobians[slot], impulses[slot].copy()
             mobility = jacobian @ inverse @ jacobian.T
-            slip = jacobian @ velocity
+            slip = jacobian @ velocity + [*rows["chord"][slot], 0.0]
             free = slip - mobility @ old
             rt, rn, mu = rows["rt"][slot], rows["rn"][slot], rows["mu"][slot]
             closing = rows["bias"][slot] - free[2]

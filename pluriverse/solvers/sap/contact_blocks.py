@@ -18,6 +18,8 @@ from pluriverse.dynamics.workspace import workspace_struct
 from pluriverse.launch import made_once
 from pluriverse.math.chain_mobility import chain_code
 from pluriverse.model import Topology
+from pluriverse.model.topology import FREE_BELOW
+from pluriverse.solvers.sap.contact_chord import BODY_ARC, CHORD
 from pluriverse.solvers.sap.contact_inputs import (
     ARITHMETIC_MEAN,
     CONTACT_MIDPOINT,
@@ -127,17 +129,20 @@ _MATERIAL = """
     };
 """
 
-_RUN = """
+_BEGIN = """
     // A run are contacts between the same bodies, of the same materials. They have integers in common, and
     // numbers that go into lanes. A rotation, from body to world, has its last entry behind the offset.
     enum { NODE_A, NODE_B, DOF_A, DOF_B, SHARED, BODY_A, BODY_B, IS_FREE, INTEGERS };
     enum { KE0, KE1, PER_MASS0, PER_MASS1, TAU, MU, IS_GIVEN, MASS, ORIGIN_GAP, IS_WELDED = ORIGIN_GAP + 3 };
     enum { OFFSET_A = 12, ROTATION_A = 16, ROTATION_B = 24, OFFSET_B = 32, FREE_A = 40, FREE_B = 48 };
-    enum { COM_A = 56, COM_B = 59, HAS_FREE = 62, NUMBERS = 64, GROUP = 8 };
+    enum { COM_A = 56, COM_B = 59, HAS_FREE = 62, FIELD = 64, NUMBERS = 72, GROUP = 8 };
     int own[INTEGERS];
     S common[NUMBERS] = {};
     S origins[2][3] = {};
     bool are_free[2];
+"""
+
+_RUN = """
     auto begin_bodies = [&](const bool* is_new) {
         for (int side = 0; side < 2; ++side) {
             if (!is_new[side]) continue;
@@ -163,6 +168,7 @@ _RUN = """
             }
             own[NODE_A + side] = node;
             own[DOF_A + side] = last_free_dof(node);
+            if (options.moves_by_chords != 0) arc_kind[side] = find_arc(node, arcs[side]);
             are_free[side] = options.weight_mode == DELASSUS
                 && read_free_body(
                     own[DOF_A + side], common + (side == 0 ? FREE_A : FREE_B),
@@ -177,6 +183,10 @@ _RUN = """
         own[IS_FREE] = own[SHARED] == 0 && are_free[0] && are_free[1];
         common[HAS_FREE] = S(own[IS_FREE]);
         common[MASS] = carried_mass(own[BODY_A], own[BODY_B]);
+        if (options.moves_by_chords != 0) {
+            find_field(common + ORIGIN_GAP, common + FIELD);
+            common[FIELD + 6] = own[NODE_B] >= 0 ? S(1) : S(0);
+        }
     };
     // Of both shapes: stiffness, the same per mass, relaxation time, and friction; NaN where none is given.
     enum { MATERIAL_NUMBERS = 4 };
@@ -456,12 +466,12 @@ _STORE = """
         #else
         const bool is_pair = false;
         #endif
-        const T bounds[8] = {phi0, w, speed_max, zero, zero, work_max, zero, zero};
+        const T bounds[8] = {chord[0], chord[1], phi0, w, speed_max, zero, zero, work_max};
         for (int k = 0; k < 16; k += 8) {
             store(sap.contact_frame, k, placed + k);
             store(sap.contact_velocity, k, solved + k);
         }
-        store(sap.contact_gap, 0, bounds);
+        store(sap.contact_chord, 0, bounds);
         for (int l = 0; l < used && !is_pair; ++l) {
             for (int k = 0; k < 2; ++k) {
                 ((int*)record(sap.contact_node0, l))[k] = integers[run_of[l]][NODE_A + k];
@@ -488,7 +498,7 @@ _RUNS = (
         "dof0": 0,
         "dof1": 0,
     },
-    {"gap": 1, "weight": 1, "speed_max": 1, "dilation": 1, "bound_change": 1, "work_max": 1},
+    {"chord": 2, "gap": 1, "weight": 1, "speed_max": 1, "dilation": 1, "bound_change": 1, "work_max": 1},
 )
 # What holds nothing before groups are found, which is later (`groups.py`): the last run may overwrite them.
 _FREE = ("contact_place", "contact_home")
@@ -520,8 +530,8 @@ def contact_block_functions(real: Any, linear: Any, dynamics_real: Any, weight_r
     """
     _check_record(real, linear)
     DynamicsData, SapData = workspace_struct(dynamics_real), sap_struct(real, linear)
-    world, rest = _WORLD, _MATERIAL + _RUN + _READ + _GEOMETRY + WEIGH + _REGULARIZE + _STORE
-    text = chain_code(dynamics_real, real) + world + contact_weight_code(weight_real) + FREE_BODY + rest
+    rest = _MATERIAL + _BEGIN + BODY_ARC + _RUN + _READ + _GEOMETRY + WEIGH + CHORD + _REGULARIZE + _STORE
+    text = chain_code(dynamics_real, real) + _WORLD + contact_weight_code(weight_real) + FREE_BODY + rest
     for name, value in (
         ("CONTACT_MIDPOINT", CONTACT_MIDPOINT),
         ("ARITHMETIC_MEAN", ARITHMETIC_MEAN),
@@ -538,6 +548,8 @@ def contact_block_functions(real: Any, linear: Any, dynamics_real: Any, weight_r
         ("RECOVERY_GRAVITY", RECOVERY_GRAVITY),
         ("VISITED", VISITED),
         ("FREE_JOINT", int(JointType.FREE)),
+        ("FREE_BELOW_JOINT", int(FREE_BELOW)),
+        ("D6_JOINT", int(JointType.D6)),
     ):
         text = text.replace(name, repr(value))
 

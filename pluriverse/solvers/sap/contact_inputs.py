@@ -73,4 +73,5 @@ class ContactOptions:
     capacity: int
     approach_damping: int
     recovery_limited: int
+    moves_by_chords: int  # contacts stick and slide at the velocity of the chord (`contact_chord.py`)
     dt: wp.float64

@@ -211,6 +211,9 @@ _MEASURE = """
         for (int l = 0; l < count; ++l) {
             V* to = (V*)((char*)rate.data + (long long)rate.strides[0] * (slot + l));
             for (int k = 0; k < 3; ++k) to[k] = found[LANES * k + l];
+            if (along_chords == 0) continue;
+            const V* chord = (const V*)record(sap.contact_chord, slot + l);
+            for (int k = 0; k < 2; ++k) to[k] += chord[k];
         }
     }
 """
@@ -247,8 +250,9 @@ def contact_loop_functions(real: Any, linear: Any) -> SimpleNamespace:
     - `evaluate_slots(sap, first, end)`: write the impulses; return the cost.
     - `probe_slots(sap, first, end, alpha)`: cost, slope and curvature at a step along the direction.
     - `advance_slots(sap, first, end, alpha)`: make that step.
-    - `measure_slots(sap, first, end, node0, rate)`: write the velocity of the second body against the first,
-      in the contact frame, at the body velocities `node_rate` from `node0` on.
+    - `measure_slots(sap, first, end, node0, along_chords, rate)`: write the velocity of the second body
+      against the first, in the contact frame, at the body velocities `node_rate` from `node0` on; that of the
+      chord (`contact_chord.py`) if `along_chords` is not 0.
     - `next_pair(sap, first, end, last_a, last_b)`: the first contact that acts between two bodies that move,
       by their last degrees of freedom other ones than `last_a` and `last_b`; `end` if there is none.
     """
@@ -266,7 +270,14 @@ def contact_loop_functions(real: Any, linear: Any) -> SimpleNamespace:
     def advance_slots(sap: wp.ref[SapData], first: int, end: int, alpha: real): ...
 
     @wp.func_native(lanes + _MEASURE)
-    def measure_slots(sap: wp.ref[SapData], first: int, end: int, node0: int, rate: wp.array(dtype=vec3)): ...
+    def measure_slots(
+        sap: wp.ref[SapData],
+        first: int,
+        end: int,
+        node0: int,
+        along_chords: int,
+        rate: wp.array(dtype=vec3),
+    ): ...
 
     @wp.func_native(types + _NEXT)
     def next_pair(sap: wp.ref[SapData], first: int, end: int, last_a: int, last_b: int) -> int: ...

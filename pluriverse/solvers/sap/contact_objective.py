@@ -47,6 +47,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
         world: int,
         contact_rate: wp.array(dtype=vec3),
         contact_spin: wp.array(dtype=vec3),
+        along_chords: int,
     ):
         """Write the contact velocities [m/s] at the body velocities `node_rate` into `contact_rate`.
 
@@ -55,7 +56,7 @@ def contact_objective_functions(real: Any, linear: Any, moments: bool = False) -
         node0 = topology.world_joint[world]
         start = sap.contact_start[world]
         count = sap.contact_count[world]
-        measure_slots(sap, start, start + count, node0, contact_rate)
+        measure_slots(sap, start, start + count, node0, along_chords, contact_rate)
         if wp.static(moments):
             for slot in range(start, start + count):
                 node_a = sap.contact_node0[slot]

@@ -139,7 +139,7 @@ def _kernels(real: Any, linear: Any, dynamics_real: Any) -> SimpleNamespace:
 
     @wp.func(inline=True)
     def node_twist(topology: wp.ref[Topology], dynamics: wp.ref[DynamicsData], world: int, node: int) -> vec6:
-        """Return the spatial velocity of a body, which is that of the body that carries it if it is welded."""
+        """Return the spatial velocity of a body, which is that of its carrier if it is welded."""
         index = topology.template_node[topology.world_template[world]] + node
         carrier = topology.node_carrier[index]
         mover = int(node)

@@ -209,6 +209,7 @@ _SWEEP = """
         contact.rn = F(number(sap.contact_rn, slot));
         contact.mu = F(number(sap.contact_mu, slot));
         contact.bias = F(number(sap.contact_bias, slot) + number(sap.contact_dilation, slot));
+        for (int k = 0; k < 2; ++k) free[k] += numbers_of(sap.contact_chord, slot)[k];
         for (int k = 0; k < 3; ++k) {
             contact.free[k] = F(free[k]);
             contact.impulse[k] = F(0);

@@ -576,5 +576,6 @@ class SolverSAP(StepStatus):
         result.capacity = self._contact_limit
         result.approach_damping = int(bool(options.approach_damping))
         result.recovery_limited = int(bool(options.recovery_limited))
+        result.moves_by_chords = int(options.position_integration == "semi_implicit")
         result.dt = dt
         return result

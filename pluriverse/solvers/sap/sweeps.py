@@ -55,7 +55,7 @@ def sweep_functions(
         contact_rate: wp.array(dtype=vec3),
         contact_spin: wp.array(dtype=vec3),
         equality_rate: wp.array(dtype=vec6),
-        drifting: int,  # 1: with the velocity that kinematic roots add
+        drifting: int,  # 1: with what does not depend on x: the velocity of kinematic roots, and of chords
     ):
         """Write J x, x = `dof_rate`, of all contacts [m/s, rad/s] and equality constraints of the world."""
         template = topology.world_template[world]
@@ -79,7 +79,7 @@ def sweep_functions(
             dof_rate,
             sap.node_rate,
         )
-        measure_contacts(topology, sap, world, contact_rate, contact_spin)
+        measure_contacts(topology, sap, world, contact_rate, contact_spin, drifting)
         if wp.static(equality):
             measure_equalities(topology, sap, world, dof_rate, equality_rate)
 

@@ -16,7 +16,7 @@ from pluriverse.launch import made_once
 from pluriverse.math.chain_mobility import CHAIN_SIZE, LANES, WORK_SIZE
 from pluriverse.math.contact_mobility import COMPONENTS_MAX
 from pluriverse.math.mobility_elimination import ELIMINATED_MAX
-from pluriverse.math.precision import mat33_type, vec3_type, vec6_type
+from pluriverse.math.precision import mat33_type, vec2_type, vec3_type, vec6_type
 from pluriverse.math.vector_cholesky import vector_work_size
 from pluriverse.model import Contacts, Model
 from pluriverse.scratch import Scratch, zeros_on_demand
@@ -101,7 +101,8 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
 
     Contact frames have the axes (t1, t2, n) and velocities are those of shape1 relative to shape0.
     """
-    vec3, vec6, mat33, mat33_linear = vec3_type(real), vec6_type(real), mat33_type(real), mat33_type(linear)
+    vec2, vec3, vec6 = vec2_type(real), vec3_type(real), vec6_type(real)
+    mat33, mat33_linear = mat33_type(real), mat33_type(linear)
     contact_terms = {
         "contact_start": Field("world", int, "first slot, of the part that is solved"),
         "contact_count": Field("world", int, "slots in use, of that part"),
@@ -112,6 +113,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "contact_frame": Field("slot", mat33, "columns t1, t2, n, world axes"),
         "contact_arm0": Field("slot", vec3, "point from the reference point of the tree, world axes [m]"),
         "contact_arm1": Field("slot", vec3, "point from the reference point of the tree, world axes [m]"),
+        "contact_chord": Field("slot", vec2, "h/2 of the relative acceleration along the surface [m/s]"),
         "contact_gap": Field("slot", real, "signed distance phi0 with margins taken off [m]"),
         "contact_weight": Field("slot", real, "inverse w of the mass that it feels [1/kg]"),
         "contact_bias": Field("slot", real, "normal velocity v_hat that it asks for [m/s]"),
@@ -169,7 +171,7 @@ def workspace_fields(real: Any, linear: Any) -> dict[str, Field]:
         "dof_impulse": Field("dof", real, "impulse of the terms of joints [N·s or N·m·s]"),
         "dof_curvature": Field("dof", real, "second derivative of their cost [kg or kg·m²]"),
         "dof_pieces": Field("dof", int, "pieces of drive and dry friction that a whole step was made with"),
-        "contact_velocity": Field("slot", vec3, "v_c, contact frame [m/s]"),
+        "contact_velocity": Field("slot", vec3, "v_c, of the chord, contact frame [m/s]"),
         "contact_impulse": Field("slot", vec3, "gamma on the body of shape1, contact frame [N·s]"),
         "contact_spin": Field("moment slot", vec3, "relative angular velocity, contact frame [rad/s]"),
         "contact_moment": Field("moment slot", vec3, "moment impulse, contact frame [N·m·s]"),
